@@ -1,0 +1,58 @@
+"""Stateless MCP servers on AWS Lambda: typed Python functions in, an MCP endpoint out.
+
+Imports between the modules point down only: errors and principal; protocol (pure); settings; content, questions and
+journal; context; definitions; registry; run and the methods; endpoint; http, aws and server on top.
+"""
+
+from mcp_stateless.content import (
+    Annotations,
+    AssistantMessage,
+    Audio,
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    Completion,
+    EmbeddedResource,
+    Icon,
+    Image,
+    ImageContent,
+    Message,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+    UserMessage,
+)
+from mcp_stateless.context import Context
+from mcp_stateless.errors import ConfigurationError, ResourceNotFound, ToolError
+from mcp_stateless.principal import ANONYMOUS, Principal
+from mcp_stateless.server import MCPServer
+from mcp_stateless.settings import Settings
+
+__all__ = [
+    "ANONYMOUS",
+    "Annotations",
+    "AssistantMessage",
+    "Audio",
+    "AudioContent",
+    "BlobResourceContents",
+    "CallToolResult",
+    "Completion",
+    "ConfigurationError",
+    "Context",
+    "EmbeddedResource",
+    "Icon",
+    "Image",
+    "ImageContent",
+    "MCPServer",
+    "Message",
+    "Principal",
+    "ResourceLink",
+    "ResourceNotFound",
+    "Settings",
+    "TextContent",
+    "TextResourceContents",
+    "ToolAnnotations",
+    "ToolError",
+    "UserMessage",
+]

@@ -1,0 +1,218 @@
+"""Methods that run an author's function: `tools/call`, `prompts/get`, `resources/read`, `completion/complete`.
+
+What goes wrong inside a tool is a result with `isError`, since hosts show that to the model and often hide JSON-RPC
+errors. Everywhere else it is a JSON-RPC error. Only what an author raised on purpose is told to the client.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from mcp_stateless.context import Running
+from mcp_stateless.definitions.resource import Resource, ResourceTemplate
+from mcp_stateless.definitions.tool import MISSING, Tool, ToolResult, object_structured
+from mcp_stateless.errors import (
+    HeaderMismatch,
+    InternalError,
+    InvalidParams,
+    MissingClientCapability,
+    NonDeterministicTool,
+    ProtocolError,
+    ResourceNotFound,
+    ToolError,
+)
+from mcp_stateless.exchange import Exchange
+from mcp_stateless.journal import Journal
+from mcp_stateless.protocol import revisions
+from mcp_stateless.protocol.inbound import decode_header
+from mcp_stateless.protocol.revisions import Revision, Wire
+from mcp_stateless.questions import InputRequired, declares
+from mcp_stateless.registry import Registry
+from mcp_stateless.rounds import explained, input_required, open_journal
+from mcp_stateless.run import Asked, Done, Failed, Runnable, TimedOut, run
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+
+async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
+    tool = _named(registry.tools, exchange, "Unknown tool")
+    arguments = _arguments(exchange)
+    if exchange.revision.modern:
+        _check_parameter_headers(tool, arguments, exchange.headers)
+        if not declares(exchange.call.client_capabilities, getattr(tool, 'requires', {})):
+            raise MissingClientCapability(getattr(tool, 'requires', {}))
+    try:
+        bound = tool.signature.bind(arguments)
+        return await _run(registry, exchange, tool, bound, lambda value: _tool_result(tool, value, exchange.revision))
+    except ToolError as error:
+        return failure(tool.name, str(error))
+    except InternalError as error:
+        return failure(tool.name, error.message)
+
+
+def failure(tool: str, text: str) -> Wire:
+    """A `tools/call` result that says what went wrong; it never carries structured content."""
+    log.info("tool %s answered an error", tool)
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+async def get_prompt(registry: Registry, exchange: Exchange) -> Wire:
+    prompt = _named(registry.prompts, exchange, "Unknown prompt")
+
+    def rendered(value: object) -> Wire:
+        messages = [revisions.message(message, exchange.revision) for message in prompt.messages(value)]
+        return {"messages": messages, **({"description": prompt.description} if prompt.description else {})}
+
+    return await _run_outside_tools(registry, exchange, prompt, prompt.bind(_arguments(exchange)), rendered)
+
+
+async def read_resource(registry: Registry, exchange: Exchange) -> Wire:
+    uri = exchange.call.params.get("uri")
+    if not isinstance(uri, str):
+        raise InvalidParams('Invalid params: "uri" must be a string')
+    resource, variables = _resource(registry, uri)
+
+    def rendered(value: object) -> Wire:
+        found = resource.contents(value) if isinstance(resource, Resource) else resource.contents(value, uri)
+        return {"contents": [revisions.contents(item, exchange.revision) for item in found]}
+
+    return await _run_outside_tools(registry, exchange, resource, variables, rendered)
+
+
+async def complete(registry: Registry, exchange: Exchange) -> Wire:
+    provider = registry.completion
+    assert provider is not None, "completion/complete is only dispatched where it is offered"
+    arguments = provider.bind(exchange.call.params, registry.prompts, registry.templates)
+    return await _run_outside_tools(
+        registry, exchange, provider, arguments, lambda value: {"completion": provider.completion(value)}
+    )
+
+
+def _named(definitions: Mapping[str, R], exchange: Exchange, unknown: str) -> R:
+    name = exchange.call.params.get("name")
+    definition = definitions.get(name) if isinstance(name, str) else None
+    if definition is None:
+        raise InvalidParams(unknown)
+    return definition
+
+
+def _arguments(exchange: Exchange) -> Mapping[str, object]:
+    arguments = exchange.call.params.get("arguments")
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, dict):
+        raise InvalidParams('Invalid params: "arguments" must be an object')
+    return arguments
+
+
+def _resource(registry: Registry, uri: str) -> tuple[Resource | ResourceTemplate, Mapping[str, object]]:
+    if (resource := registry.resources.get(uri)) is not None:
+        return resource, {}
+    for template in registry.templates.values():
+        if (variables := template.match(uri)) is not None:
+            return template, template.bind(variables)
+    raise ResourceNotFound(uri)
+
+
+def _tool_result(tool: Tool, value: object, revision: Revision) -> Wire:
+    result: ToolResult = tool.result(value)
+    wire: Wire = {
+        "content": [revisions.content(block, revision) for block in result.content],
+        "isError": result.is_error,
+    }
+    if result.structured is not MISSING:
+        wire["structuredContent"] = (
+            result.structured if revision.modern else object_structured(tool.output_schema, result.structured)
+        )
+    if result.meta:
+        wire["_meta"] = result.meta
+    return revisions.fields("call", wire, revision)
+
+
+def _check_parameter_headers(tool: Tool, arguments: Mapping[str, object], headers: Mapping[str, str]) -> None:
+    """`Mcp-Param-*` headers of a tool with `x-mcp-header` annotations say what the arguments say."""
+    for name, path in tool.header_params.items():
+        value: object = arguments
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        header = headers.get(f"mcp-param-{name}")
+        if (header is None) != (value is None) or (header is not None and not _mirrors(decode_header(header), value)):
+            raise HeaderMismatch(f"Header mismatch: Mcp-Param-{name} must equal the argument {'.'.join(path)}")
+
+
+def _mirrors(header: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return header == ("true" if value else "false")
+    if isinstance(value, int | float):
+        try:
+            return float(header) == value
+        except ValueError:
+            return False
+    return header == value
+
+
+async def _run_outside_tools(
+    registry: Registry,
+    exchange: Exchange,
+    runnable: Runnable,
+    arguments: Mapping[str, object],
+    rendered: Callable[[object], Wire],
+) -> Wire:
+    try:
+        return await _run(registry, exchange, runnable, arguments, rendered)
+    except ToolError as error:
+        raise InternalError(str(error)) from error
+
+
+async def _run(
+    registry: Registry,
+    exchange: Exchange,
+    runnable: Runnable,
+    arguments: Mapping[str, object],
+    rendered: Callable[[object], Wire],
+) -> Wire:
+    """Run the function and make a result of how it ended.
+
+    Raises:
+        ProtocolError: the function raised one; anything unexpected becomes an `InternalError`, its reason is logged.
+        ToolError: the function raised one, or what it returned cannot be sent.
+    """
+    version = registry.implementation.version
+    journal = open_journal(exchange, version)
+    running = Running(
+        exchange.call, exchange.collector, journal, exchange.headers, exchange.principal, exchange.invocation
+    )
+    try:
+        match await run(runnable, arguments, running):
+            case Done(InputRequired() as required):
+                journal.put(required)
+                return input_required(exchange, journal, runnable.name, version)
+            case Done(value):
+                journal.check_ended(runnable.name)
+                return rendered(value)
+            case Asked():
+                return input_required(exchange, journal, runnable.name, version)
+            case TimedOut(seconds):
+                raise InternalError(_time_is_up(runnable, seconds, exchange))
+            case Failed(error):
+                raise _told(runnable, error, exchange)
+    except NonDeterministicTool as error:
+        log.error("%s", error)
+        raise explained(error, journal, version) from error
+
+
+def _time_is_up(runnable: Runnable, seconds: float, exchange: Exchange) -> str:
+    return f"{runnable.name} was stopped after {seconds:.0f} s: {exchange.invocation.limit}. Ask for less in one call."
+
+
+def _told(runnable: Runnable, error: BaseException, exchange: Exchange) -> ProtocolError | ToolError:
+    """The error the client gets for what a function raised: the author's own, or one sentence and a reference."""
+    if isinstance(error, ProtocolError | ToolError):
+        return error
+    reference = exchange.reference
+    log.error("%s failed, reference %s", runnable.name, reference, exc_info=error)
+    told = InternalError(f"{runnable.name} failed unexpectedly. Reference for the operator: {reference}")
+    told.__cause__ = error
+    return told

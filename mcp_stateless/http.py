@@ -1,0 +1,47 @@
+"""FastAPI around the endpoint: an app of its own, or a router for an app that is there already.
+
+The endpoint stays one ASGI callable, so its requests skip FastAPI's dependency machinery, and FastAPI's own error pages
+cannot appear under the MCP path.
+"""
+
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mcp_stateless.endpoint import Endpoint
+from mcp_stateless.registry import Implementation
+from mcp_stateless.settings import Settings
+
+ALL_METHODS: Final[list[str]] = []
+"""A route without methods matches every method: the endpoint itself answers 405."""
+
+
+class _Mounted:
+    """An object, since Starlette takes functions and bound methods for `request -> response`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+def create_router(endpoint: Endpoint, settings: Settings, name: str) -> APIRouter:
+    """The MCP endpoint, with and without a trailing slash: POST clients do not follow redirects."""
+    mounted = _Mounted(endpoint.serve)
+    paths = [settings.path, f"{settings.path}/"] if settings.path else ["/"]
+    routes = [Route(path, mounted, methods=ALL_METHODS, name=name, include_in_schema=False) for path in paths]
+    return APIRouter(routes=routes)
+
+
+def create_app(endpoint: Endpoint, settings: Settings, implementation: Implementation) -> FastAPI:
+    """An app that serves the endpoint and the health path, and takes an author's own routes."""
+    app = FastAPI(title=implementation.title or implementation.name, version=implementation.version)
+    app.router.redirect_slashes = False
+    app.include_router(create_router(endpoint, settings, name="mcp"))
+    health = _Mounted(endpoint.health)
+    for path in (settings.health_path, f"{settings.health_path}/"):
+        app.router.routes.append(Route(path, health, methods=ALL_METHODS, name="health", include_in_schema=False))
+    return app

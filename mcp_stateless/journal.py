@@ -1,0 +1,242 @@
+"""What a call asked, was told and did: recorded, matched and replayed.
+
+A function that asks is never kept waiting. Its run ends at the first unanswered question; when the answers are there it
+is run again from the start, and every question and step that is recorded returns at once. For that the function must
+take the same way each time: questions are matched by their `key`, else by what is asked and how often it was asked
+before, never by order, so questions in parallel may come in any order.
+"""
+
+import asyncio
+import hashlib
+import inspect
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from mcp_stateless.errors import MissingClientCapability, NonDeterministicTool, StepError, ToolError
+from mcp_stateless.questions import InputRequired, Question
+
+SETTLE_S: Final = 1.0
+"""How long a new question waits for recorded answers that other tasks of the same run have not come to yet."""
+
+MOST_CHANGES: Final = 2
+"""Rounds that may find answers nobody asks for any more; a question text with the time in it would go on for ever."""
+
+log = logging.getLogger(__name__)
+
+
+class Stop(BaseException):
+    """Ends a run at an unanswered question. Not an `Exception`: a tool's own handlers must let it pass."""
+
+
+@dataclass(slots=True)
+class Records:
+    """Everything a later run of the same call needs; a JSON value."""
+
+    call_id: str
+    started_at: float
+    """Seconds since the epoch."""
+    answers: dict[str, object] = field(default_factory=dict)
+    steps: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Key -> `{"value": ...}` or `{"error": text}`."""
+    asked: list[str] = field(default_factory=list)
+    """Names of the questions the client has in hand."""
+    state: object = None
+    """What an author put into an explicit `InputRequired`."""
+    rounds: int = 0
+    changes: int = 0
+    version: str = ""
+    """Version of the server that recorded this."""
+
+    def to_json(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Records":
+        return cls(**{name: value[name] for name in cls.__dataclass_fields__})
+
+
+class Journal:
+    """The records of one run. `offered` are the answers that came with this request, by the names they were asked by."""
+
+    def __init__(
+        self,
+        records: Records,
+        *,
+        offered: Mapping[str, object] | None = None,
+        capabilities: Mapping[str, object] | None = None,
+        refusal: Callable[[], ToolError] | None = None,
+    ) -> None:
+        """`refusal`: what to raise for any question, where this call has no way to ask."""
+        self.records = records
+        self.pending: dict[str, Question] = {}
+        self.stopped = False
+        self.offered = offered or {}
+        self._capabilities = capabilities or {}
+        self._refusal = refusal
+        self._consumed: set[str] = set()
+        self._asked_now: dict[str, str] = {}
+        self._occurrences: dict[str, int] = {}
+        self._steps: dict[str, asyncio.Lock] = {}
+        self._progress = asyncio.Event()
+        for name in records.asked:
+            if name in self.offered:
+                records.answers[name] = self.offered[name]
+
+    def can_ask(self, question: Question) -> bool:
+        return self._refusal is None and question.may_be_put_to(self._capabilities)
+
+    async def ask(self, question: Question, key: str | None) -> Any:
+        """The answer to a question; without one, the run ends here.
+
+        Raises:
+            Stop: there is no answer yet.
+            MissingClientCapability: this request does not declare that it can be asked that.
+            CannotAsk: nobody can be asked in this call.
+        """
+        self._check(question)
+        name = self._name(question, key)
+        if name in self.records.answers:
+            answer = self.records.answers[name]
+            try:
+                value = question.read(answer) if isinstance(answer, Mapping) else None
+            except ValueError as error:
+                log.info("the answer to %r is asked for again: %s", name, error)
+            else:
+                if value is not None:
+                    self._consume(f"answer {name}")
+                    return value
+            del self.records.answers[name]
+        self.pending[name] = question
+        await self._settled()
+        self.stopped = True
+        raise Stop(name)
+
+    def put(self, required: InputRequired) -> None:
+        """Take over the questions of an explicit `InputRequired`; raises as `ask` does, but never stops."""
+        for question in required.requests.values():
+            self._check(question)
+        self.pending = dict(required.requests)
+        self.records.state = required.state
+
+    async def step(self, key: str, fn: Callable[..., Any]) -> Any:
+        """Run `fn` once in the life of the call and return its value as JSON has it; later runs get the recorded one.
+
+        Raises:
+            StepError: `fn` raised, in this run or an earlier one.
+        """
+        if not key:
+            raise ValueError("a step needs a key")
+        async with self._steps.setdefault(key, asyncio.Lock()):
+            record = self.records.steps.get(key)
+            if record is None:
+                record = self.records.steps[key] = await self._performed(key, fn)
+            self._consume(f"step {key}")
+        if "error" in record:
+            raise StepError(str(record["error"]))
+        return record["value"]
+
+    def idempotency_key(self, step: str) -> str:
+        """The same for a step each time it runs, whatever state or attempt it runs from."""
+        return hashlib.sha256(f"{self.records.call_id}/{step}".encode()).hexdigest()[:32]
+
+    def check_ended(self, name: str) -> None:
+        """A run that returned must have used everything that was recorded.
+
+        Raises:
+            NonDeterministicTool: it did not, or it went on after a question had stopped it.
+        """
+        if self.stopped:
+            raise NonDeterministicTool(
+                f"{name} went on after a question had ended its run; let BaseException pass and cancel no other task"
+            )
+        if self._unused():
+            raise NonDeterministicTool(
+                f"{name} took another way when it was run again: it did not come to what was recorded before"
+            )
+
+    def ask_again(self, name: str) -> Records:
+        """The records to carry until the answers to the pending questions come.
+
+        Raises:
+            NonDeterministicTool: questions keep changing from run to run.
+        """
+        records = self.records
+        if any(item.startswith("answer ") for item in self._unused()):
+            records.changes += 1
+            if records.changes >= MOST_CHANGES:
+                raise NonDeterministicTool(
+                    f"{name} asks something else each time it is run again, perhaps with the time or a random value in "
+                    "the question; give the question a key"
+                )
+        records.asked = sorted(self.pending) if self.stopped else []
+        records.rounds += 1
+        return records
+
+    def _check(self, question: Question) -> None:
+        if self._refusal is not None:
+            raise self._refusal()
+        if not question.may_be_put_to(self._capabilities):
+            raise MissingClientCapability(question.needs)
+
+    def _name(self, question: Question, key: str | None) -> str:
+        digest = question.digest
+        if key is None:
+            occurrence = self._occurrences[digest] = self._occurrences.get(digest, 0) + 1
+            return f"{question.method.partition('/')[0]}-{digest}-{occurrence}"
+        if not key:
+            raise ValueError("the key of a question must not be empty")
+        if self._asked_now.setdefault(key, digest) != digest:
+            raise ValueError(f"the key {key!r} is used for two different questions; give each its own")
+        return key
+
+    def _consume(self, item: str) -> None:
+        self._consumed.add(item)
+        self._progress.set()
+
+    def _unused(self) -> set[str]:
+        answers = {f"answer {name}" for name in self.records.answers}
+        return (answers | {f"step {key}" for key in self.records.steps}) - self._consumed
+
+    async def _settled(self) -> None:
+        """Let the other tasks of this run come to their questions, and to the answers that are there for them."""
+        await asyncio.sleep(0)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + SETTLE_S
+        while self._unused() and (left := deadline - loop.time()) > 0:
+            self._progress.clear()
+            try:
+                await asyncio.wait_for(self._progress.wait(), left)
+            except TimeoutError:
+                return
+
+    async def _performed(self, key: str, fn: Callable[..., Any]) -> dict[str, object]:
+        arguments = {"idempotency_key": self.idempotency_key(key)} if _wants_key(fn) else {}
+        try:
+            value = await fn(**arguments) if inspect.iscoroutinefunction(fn) else await _called(fn, arguments)
+        except ToolError as error:
+            return {"error": str(error)}
+        except Exception as error:
+            # A boundary: the failure is recorded, and a record may travel to the client, so it says only the kind.
+            log.exception("the step %r failed", key)
+            return {"error": f"The step {key!r} failed: {type(error).__name__}"}
+        try:
+            return {"value": json.loads(json.dumps(to_jsonable_python(value), allow_nan=False))}
+        except (PydanticSerializationError, ValueError) as error:
+            raise ToolError(f"The step {key!r} returned a value that JSON cannot carry") from error
+
+
+def _wants_key(fn: Callable[..., Any]) -> bool:
+    try:
+        return "idempotency_key" in inspect.signature(fn).parameters
+    except ValueError:  # Some builtins have no signature.
+        return False
+
+
+async def _called(fn: Callable[..., Any], arguments: Mapping[str, object]) -> Any:
+    value = await asyncio.to_thread(fn, **arguments)
+    return await value if isinstance(value, Awaitable) else value

@@ -1,0 +1,124 @@
+"""Round trips without a connection (2026-07-28): a call that asks is answered with its questions and a sealed state.
+
+The client answers by repeating the call with the answers and the state. Nothing is kept here meanwhile; the state holds
+what was recorded, and its seal ties it to the caller and to this very call, so it opens for nothing else.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from mcp_stateless.errors import CannotAsk, InvalidParams, NonDeterministicTool, ToolError
+from mcp_stateless.exchange import Exchange
+from mcp_stateless.journal import Journal, Records
+from mcp_stateless.protocol.revisions import Wire
+from mcp_stateless.protocol.sealing import MAKE_A_KEY, Rejected, seal, unseal
+
+PURPOSE: Final = "round"
+
+REFUSAL: Final = "Invalid params: the request state does not hold"
+"""What every state that does not open is answered with; why is in the log."""
+
+_REPEATED: Final = ("inputResponses", "requestState", "_meta")
+"""Params that differ between the rounds of one call."""
+
+log = logging.getLogger(__name__)
+
+
+def open_journal(exchange: Exchange, version: str) -> Journal:
+    """The journal of this round: fresh for a call's first, else from the state the client brings.
+
+    Raises:
+        InvalidParams: the state does not hold, or the answers are not an object of objects.
+    """
+    if not exchange.revision.modern:
+        return Journal(_fresh(exchange), refusal=_no_way)
+    if exchange.environment.keys is None:
+        return Journal(_fresh(exchange), capabilities=exchange.call.client_capabilities, refusal=_no_key)
+    offered = _answers(exchange.call.params)
+    records = _unsealed(exchange, version) if "requestState" in exchange.call.params else _fresh(exchange)
+    return Journal(records, offered=offered, capabilities=exchange.call.client_capabilities)
+
+
+def input_required(exchange: Exchange, journal: Journal, name: str, version: str) -> Wire:
+    """The result that asks.
+
+    Raises:
+        ToolError: the questions never come to an end, or what is recorded is too large to travel.
+    """
+    records = journal.ask_again(name)
+    requests = {key: question.to_wire() for key, question in journal.pending.items()}
+    return {
+        "resultType": "input_required",
+        "inputRequests": requests,
+        "requestState": _sealed(exchange, records, name, version),
+    }
+
+
+def explained(error: NonDeterministicTool, journal: Journal, version: str) -> ToolError:
+    """A deploy between two rounds is the usual reason why a replay takes another way."""
+    if journal.records.version in ("", version):
+        return error
+    return ToolError("The tool changed while it was waiting for an answer; start the call again")
+
+
+def _fresh(exchange: Exchange) -> Records:
+    return Records(call_id=exchange.environment.new_id(), started_at=exchange.environment.clock())
+
+
+def _answers(params: Mapping[str, object]) -> Mapping[str, object]:
+    answers = params.get("inputResponses", {})
+    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
+        raise InvalidParams('Invalid params: "inputResponses" must be an object whose values are objects')
+    return answers
+
+
+def _sealed(exchange: Exchange, records: Records, name: str, version: str) -> str:
+    keys, settings = exchange.environment.keys, exchange.settings
+    assert keys is not None, "without keys nothing is asked"
+    records.version = version
+    body = json.dumps(records.to_json(), separators=(",", ":")).encode()
+    if len(body) > settings.max_state_bytes:
+        raise ToolError(
+            f"{name} recorded {len(body)} bytes before its question; a state may have {settings.max_state_bytes}. "
+            "Record references to data instead of the data"
+        )
+    expires_at = int(exchange.environment.clock()) + settings.state_ttl_s
+    return seal(keys, PURPOSE, body, bound_to=_binding(exchange), expires_at=expires_at)
+
+
+def _unsealed(exchange: Exchange, version: str) -> Records:
+    keys, state = exchange.environment.keys, exchange.call.params["requestState"]
+    assert keys is not None, "a call without keys does not come here"
+    try:
+        body = unseal(
+            keys,
+            PURPOSE,
+            state if isinstance(state, str) else "",
+            bound_to=_binding(exchange),
+            now=exchange.environment.clock(),
+            max_bytes=exchange.settings.max_state_bytes,
+        )
+    except Rejected as reason:
+        log.warning("request state refused, reference %s: %s", exchange.reference, reason)
+        raise InvalidParams(REFUSAL) from reason
+    return Records.from_json(json.loads(body))
+
+
+def _binding(exchange: Exchange) -> tuple[str, ...]:
+    """Caller, method and params of the call: what must be the same when the state comes back."""
+    salient = {key: value for key, value in exchange.call.params.items() if key not in _REPEATED}
+    text = json.dumps(salient, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return (exchange.principal.key, exchange.call.method, digest)
+
+
+def _no_way() -> ToolError:
+    return CannotAsk("This call has no way to ask the user: the client speaks a protocol revision from before 2026-07-28")
+
+
+def _no_key() -> ToolError:
+    log.error("A tool asked the client, and the server has no signing key. Set MCP_SIGNING_KEYS to one: %s", MAKE_A_KEY)
+    return CannotAsk("This server is not set up to ask the user")

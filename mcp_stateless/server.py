@@ -1,0 +1,237 @@
+"""`MCPServer`: what an author writes against. It puts the parts together and is the one place for lazy imports."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from mcp_stateless.content import Annotations, Icon, ToolAnnotations
+from mcp_stateless.definitions.completion import CompletionProvider
+from mcp_stateless.definitions.prompt import Prompt
+from mcp_stateless.definitions.resource import Resource, ResourceTemplate
+from mcp_stateless.definitions.tool import Tool
+from mcp_stateless.definitions.uri_template import is_template
+from mcp_stateless.endpoint import Endpoint, StartHook
+from mcp_stateless.errors import ConfigurationError
+from mcp_stateless.exchange import Environment, random_id
+from mcp_stateless.protocol.sealing import MIN_KEY_BYTES, KeyRing
+from mcp_stateless.registry import Implementation, Registry
+from mcp_stateless.settings import Settings
+
+if TYPE_CHECKING:
+    from fastapi import APIRouter, FastAPI
+
+    from mcp_stateless.aws import ASGIApp, LambdaHandler
+
+ON_LAMBDA: Final = "AWS_LAMBDA_FUNCTION_NAME"
+"""Environment variable that Lambda sets in every function."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class MCPServer:
+    """A stateless MCP server: register typed functions, then serve `app()`, `router()` or `endpoint()`.
+
+    Raises:
+        ConfigurationError: the name or version is empty, or a setting in the environment does not fit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str = "0.0.0",
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: Sequence[Icon] = (),
+        settings: Settings | None = None,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = random_id,
+    ) -> None:
+        """`settings`: what holds instead of the environment's `MCP_...` variables.
+
+        `clock` (seconds since the epoch) and `new_id` (unguessable) are for tests that need to know both.
+        """
+        if not name or not version:
+            raise ConfigurationError("A server needs a name and a version, neither of them empty")
+        self.settings = Settings.from_environment(os.environ) if settings is None else settings
+        implementation = Implementation(name, version, title, description, website_url, icons)
+        self.registry = Registry(implementation, instructions)
+        self._start_hooks: list[StartHook] = []
+        environment = Environment(self.settings, _key_ring(self.settings), clock, new_id)
+        self._endpoint = Endpoint(self.registry, environment, self._start_hooks)
+
+    @property
+    def name(self) -> str:
+        return self.registry.implementation.name
+
+    def tool(
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        *,
+        annotations: ToolAnnotations | None = None,
+        icons: Sequence[Icon] = (),
+        meta: Mapping[str, object] | None = None,
+        structured_output: bool | None = None,
+        input_schema: Mapping[str, object] | None = None,
+        in_thread: bool = True,
+    ) -> Callable[[F], F]:
+        """Register a function as a tool. Its parameters become the input schema, its docstring the description.
+
+        `structured_output`: None offers an output schema where the return type can be expressed; True insists on it.
+        `input_schema`: shown to clients instead of the generated one, untouched.
+        `in_thread`: a `def` runs in a worker thread; False runs it on the event loop's thread, for libraries that are
+        bound to one thread, and then no time limit can end it.
+
+        Raises:
+            ConfigurationError: the function cannot be called by name with JSON values, or the name is taken.
+        """
+
+        def register(fn: F) -> F:
+            tool = Tool.from_function(
+                fn,
+                name=name,
+                title=title,
+                description=description,
+                annotations=annotations,
+                icons=icons,
+                meta=meta,
+                structured_output=structured_output,
+                input_schema=input_schema,
+                in_thread=in_thread,
+            )
+            self.registry.add_tool(tool)
+            return fn
+
+        _refuse_bare_decorator(name, "tool()")
+        return register
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: Sequence[Icon] = (),
+        annotations: Annotations | None = None,
+        meta: Mapping[str, object] | None = None,
+        size: int | None = None,
+        in_thread: bool = True,
+    ) -> Callable[[F], F]:
+        """Register a function as a resource, or as a resource template when `uri` holds RFC 6570 variables.
+
+        `size`: bytes of the raw content, before base64; for resources only.
+
+        Raises:
+            ConfigurationError: variables and parameters differ, the template cannot be matched, or the URI is taken.
+        """
+
+        def register(fn: F) -> F:
+            shared: dict[str, Any] = {
+                "name": name,
+                "title": title,
+                "description": description,
+                "mime_type": mime_type,
+                "icons": icons,
+                "annotations": annotations,
+                "meta": meta,
+                "in_thread": in_thread,
+            }
+            if is_template(uri):
+                self.registry.add_template(ResourceTemplate.from_function(fn, uri_template=uri, **shared))
+            else:
+                self.registry.add_resource(Resource.from_function(fn, uri=uri, size=size, **shared))
+            return fn
+
+        _refuse_bare_decorator(uri, 'resource("scheme://...")')
+        return register
+
+    def prompt(
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        *,
+        icons: Sequence[Icon] = (),
+        meta: Mapping[str, object] | None = None,
+        in_thread: bool = True,
+    ) -> Callable[[F], F]:
+        """Register a function that returns a prompt's messages: text, `Message` objects, content, or a list of these.
+
+        Raises:
+            ConfigurationError: the function cannot be called by name with text values, or the name is taken.
+        """
+
+        def register(fn: F) -> F:
+            prompt = Prompt.from_function(
+                fn, name=name, title=title, description=description, icons=icons, meta=meta, in_thread=in_thread
+            )
+            self.registry.add_prompt(prompt)
+            return fn
+
+        _refuse_bare_decorator(name, "prompt()")
+        return register
+
+    def completion(self) -> Callable[[F], F]:
+        """Register the function that completes arguments of prompts and resource templates.
+
+        It takes `(ref, argument, context)` and returns a `Completion`, a list of strings, or None.
+
+        Raises:
+            ConfigurationError: the server has such a function already.
+        """
+
+        def register(fn: F) -> F:
+            self.registry.set_completion(CompletionProvider.from_function(fn))
+            return fn
+
+        return register
+
+    def on_start(self, hook: F) -> F:
+        """Register a function without arguments that runs once in each execution environment, before its first call.
+
+        There is no counterpart at the end: Lambda freezes and drops environments without telling them.
+        """
+        self._start_hooks.append(hook)
+        return hook
+
+    def endpoint(self) -> Endpoint:
+        """The server as a plain ASGI application, without FastAPI."""
+        return self._endpoint
+
+    def router(self) -> "APIRouter":
+        """The MCP endpoint as a router for a FastAPI app of your own; several servers fit into one app."""
+        from mcp_stateless.http import create_router
+
+        return create_router(self._endpoint, self.settings, name=self.name)
+
+    def app(self) -> "FastAPI":
+        """A FastAPI app that serves the MCP endpoint and the health path; add routes as you like."""
+        from mcp_stateless.http import create_app
+
+        return create_app(self._endpoint, self.settings, self.registry.implementation)
+
+    def lambda_handler(self, app: "ASGIApp | None" = None) -> "LambdaHandler":
+        """The function to name in a Lambda's `Handler`: `app` behind Mangum, by default the endpoint alone."""
+        from mcp_stateless.aws import LambdaHandler
+
+        return LambdaHandler(self._endpoint if app is None else app, self.settings)
+
+
+def _refuse_bare_decorator(first_argument: object, usage: str) -> None:
+    if callable(first_argument):
+        raise ConfigurationError(f"Write @server.{usage} with parentheses; it was used without them")
+
+
+def _key_ring(settings: Settings) -> KeyRing | None:
+    """The configured keys. Without any, one is made where there is one process only, which Lambda never promises."""
+    if settings.signing_keys:
+        return KeyRing(tuple(key.get_secret_value().encode() for key in settings.signing_keys))
+    return None if ON_LAMBDA in os.environ else KeyRing((secrets.token_bytes(MIN_KEY_BYTES),))

@@ -1,0 +1,111 @@
+"""All settings of a server: one frozen model, read from the environment once."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+
+from mcp_stateless.errors import ConfigurationError
+from mcp_stateless.protocol.revisions import REVISIONS
+from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES
+
+PREFIX: Final = "MCP_"
+"""Each field is read from `MCP_` + its name in upper case; lists are separated by commas."""
+
+
+class Settings(BaseModel):
+    """What an operator may choose. Every field has a default that works on Lambda behind API Gateway."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    path: str = Field("/mcp", description="Where the MCP endpoint is served; a trailing slash is served as well.")
+    health_path: str = Field("/health", description="Where `GET` answers that the server is up, without a token.")
+    base_path: str = Field("", description="Path prefix in front of the app, such as a custom domain's base path.")
+    revisions: tuple[str, ...] = Field(tuple(REVISIONS), description="Protocol revisions served.")
+    allowed_origins: tuple[str, ...] = Field(
+        ("http://localhost:*", "http://127.0.0.1:*"),
+        description="Browser origins served, such as `https://app.example.com`; `*` serves all, `none` none of them.",
+    )
+    json_response: bool = Field(False, description="Never answer with SSE: progress and log messages are dropped.")
+    log_messages: Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] = Field(
+        "off", description="Offer MCP log messages (`ctx.info(...)`); the least severe level sent to legacy clients."
+    )
+    gateway_timeout_ms: int | None = Field(
+        None, gt=0, description="Time limit of what stands in front; unset: the event source's own (30 s, 29 s, none)."
+    )
+    deadline_margin_ms: int = Field(
+        1000, ge=0, description="How long before a time limit a call is ended, so that the answer still gets out."
+    )
+    max_request_bytes: int = Field(
+        6 * 1024 * 1024, gt=0, description="Largest request body; Lambda's own quota is 6 MB, 1 MB behind an ALB."
+    )
+    max_event_bytes: int = Field(
+        1_000_000, gt=0, description="Largest SSE event: Python clients refuse events over 1,048,576 bytes."
+    )
+    signing_keys: tuple[SecretStr, ...] = Field(
+        (), description="Secrets of 32 bytes or more that sign what clients bring back; newest first, all verify."
+    )
+    max_state_bytes: int = Field(
+        64 * 1024, gt=0, description="Largest state of a call that waits for an answer, before compression."
+    )
+    state_ttl_s: int = Field(3600, gt=0, description="How long a client may take to answer a question.")
+    page_size: int = Field(0, ge=0, description="Entries in a list's page; 0: everything in one page.")
+    list_ttl_ms: int = Field(
+        300_000, ge=0, description="How long clients at 2026-07-28 may keep lists and `server/discover`."
+    )
+    resource_ttl_ms: int = Field(0, ge=0, description="How long clients at 2026-07-28 may keep a resource.")
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Read the settings from environment variables; an empty variable counts as unset.
+
+        Raises:
+            ConfigurationError: a value does not fit; the message names the variable and what it takes.
+        """
+        given = {name: environ.get(PREFIX + name.upper(), "") for name in cls.model_fields}
+        try:
+            return cls.model_validate({name: value for name, value in given.items() if value})
+        except ValidationError as error:
+            raise ConfigurationError(_explain(error)) from None
+
+    @field_validator("revisions", "allowed_origins", "signing_keys", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("signing_keys")
+    @classmethod
+    def _long(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        if any(len(key.get_secret_value().encode()) < MIN_KEY_BYTES for key in value):
+            raise ValueError(f"takes keys of {MIN_KEY_BYTES} bytes or more; make one: {MAKE_A_KEY}")
+        return value
+
+    @field_validator("revisions")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [name for name in value if name not in REVISIONS]
+        if unknown or not value:
+            raise ValueError(f"takes revisions of {', '.join(REVISIONS)}")
+        return tuple(name for name in REVISIONS if name in value)
+
+    @field_validator("path", "health_path", "base_path")
+    @classmethod
+    def _rooted(cls, value: str) -> str:
+        path = value.rstrip("/")
+        if path and (not path.startswith("/") or "//" in path or "?" in path):
+            raise ValueError("takes a path that starts with one slash, such as /mcp")
+        return path
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            if origin not in ("*", "none") and ("://" not in origin or origin.count("/") != 2):
+                raise ValueError("takes origins such as https://app.example.com, without a path or trailing slash")
+        return tuple(origin.lower() for origin in value if origin != "none")
+
+
+def _explain(error: ValidationError) -> str:
+    """One sentence a variable: its name and what it takes, never the value, which may be a secret."""
+    reasons = (f"{PREFIX}{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
+    return "The settings in the environment do not fit. " + "; ".join(reasons)

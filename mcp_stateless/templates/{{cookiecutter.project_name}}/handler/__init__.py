@@ -1,0 +1,1 @@
+"""The Lambda function: an MCP server and its tools."""
