@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from mangum import Mangum
-from mangum.types import ASGI as ASGIApp
 from mangum.types import LambdaContext, Message, Receive, Scope, Send
 
 from mcp_stateless import sources
@@ -30,6 +29,7 @@ from mcp_stateless.settings import Settings
 logger = logging.getLogger(__name__)
 
 Result = dict[str, Any]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 TEXT_TYPES: Final = ["text/", "application/json", "+json", "application/javascript", "application/xml", "+xml"]
 """Parts of content types whose bodies go out as text; everything else is base64, as the sources want binary bodies."""

@@ -22,7 +22,6 @@ from mcp_stateless.errors import (
     ToolError,
 )
 from mcp_stateless.exchange import Exchange
-from mcp_stateless.journal import Journal
 from mcp_stateless.protocol import revisions
 from mcp_stateless.protocol.inbound import decode_header
 from mcp_stateless.protocol.revisions import Revision, Wire
@@ -41,8 +40,8 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
     arguments = _arguments(exchange)
     if exchange.revision.modern:
         _check_parameter_headers(tool, arguments, exchange.headers)
-        if not declares(exchange.call.client_capabilities, getattr(tool, 'requires', {})):
-            raise MissingClientCapability(getattr(tool, 'requires', {}))
+        if not declares(exchange.call.client_capabilities, getattr(tool, "requires", {})):
+            raise MissingClientCapability(getattr(tool, "requires", {}))
     try:
         bound = tool.signature.bind(arguments)
         return await _run(registry, exchange, tool, bound, lambda value: _tool_result(tool, value, exchange.revision))

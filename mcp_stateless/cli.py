@@ -60,7 +60,7 @@ def new(name: str, directory: Path, wheel: Path | None) -> None:
 @main.command(epilog="Example: mcp-stateless dev tools.main:app --port 8001 --reload")
 @click.argument("target", default="handler.app:app")
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
 @click.option("--reload", is_flag=True, help="Start again when a file below this folder changes.")
 def dev(target: str, host: str, port: int, reload: bool) -> None:
     """Serve the app at TARGET (module:attribute, by default handler.app:app) on this machine."""
@@ -70,11 +70,13 @@ def dev(target: str, host: str, port: int, reload: bool) -> None:
         raise click.ClickException(_missing(error)) from error
     sys.path.insert(0, os.getcwd())
     servers = _servers(_module(target))
-    _check_free(host, port)
-    for server in servers:
-        click.echo(_banner(server, f"http://{_reachable(host)}:{port}"))
-    click.echo("Stop with Ctrl-C.")
-    uvicorn.run(target, host=host, port=port, reload=reload, app_dir=os.getcwd(), log_level="warning", access_log=False)
+    with _listening(host, port) as listener:
+        for server in servers:
+            click.echo(_banner(server, f"http://{_reachable(host)}:{listener.getsockname()[1]}"))
+        click.echo("Stop with Ctrl-C.")
+        uvicorn.run(
+            target, fd=listener.fileno(), reload=reload, app_dir=os.getcwd(), log_level="warning", access_log=False
+        )
 
 
 def _module(target: str) -> ModuleType:
@@ -100,14 +102,14 @@ def _servers(module: ModuleType) -> list[MCPServer]:
     return [value for value in vars(module).values() if isinstance(value, MCPServer)]
 
 
-def _check_free(host: str, port: int) -> None:
-    """Say it before the banner does not come true. Uvicorn itself would only log it."""
+def _listening(host: str, port: int) -> socket.socket:
+    """Listen before the address is printed, so that what is printed is true; uvicorn would only log that it failed."""
     try:
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise click.ClickException(
             f"Cannot listen on {host} port {port} ({error.strerror}). Is another server running? "
-            f"Another port: --port {port % 65535 + 1}"
+            "Choose another port with --port; 0 takes a free one"
         ) from error
 
 

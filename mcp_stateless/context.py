@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from pydantic import BaseModel
 
@@ -21,7 +21,7 @@ from mcp_stateless.content import Message
 from mcp_stateless.invocation import LOCAL, Invocation
 from mcp_stateless.journal import Journal
 from mcp_stateless.principal import ANONYMOUS, Principal
-from mcp_stateless.protocol.inbound import Call
+from mcp_stateless.protocol.inbound import Call, LogLevel
 from mcp_stateless.questions import (
     AcceptedElicitation,
     CancelledElicitation,
@@ -29,8 +29,6 @@ from mcp_stateless.questions import (
     Root,
     SamplingResult,
 )
-
-LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -329,7 +327,8 @@ class Blocking:
     def elicit(self, message: str, schema: Form, *, key: str | None = None) -> ElicitationResult[dict[str, Any]]: ...
 
     def elicit(self, message: str, schema: Any, *, key: str | None = None) -> ElicitationResult[Any]:
-        return self._wait(self._context.elicit(message, schema, key=key))
+        answer: ElicitationResult[Any] = self._wait(self._context.elicit(message, schema, key=key))
+        return answer
 
     def elicit_url(self, message: str, url: str, *, key: str | None = None) -> ElicitationResult[None]:
         return self._wait(self._context.elicit_url(message, url, key=key))

@@ -162,7 +162,9 @@ class Endpoint:
         """The answer in place of one that the platform would refuse to carry; always HTTP 200, so that it is read."""
         text = f"is too large: a reply may have {invocation.max_response_bytes} bytes, encoded for Lambda"
         if exchange is None:
-            return Reply(200, envelope.encode(envelope.error_message(None, InternalError(f"The batch's result {text}"))))
+            return Reply(
+                200, envelope.encode(envelope.error_message(None, InternalError(f"The batch's result {text}")))
+            )
         call = exchange.call
         if call.method != "tools/call":
             error = InternalError(f"The result of {call.method} {text}")

@@ -43,7 +43,7 @@ class ArgumentError(ToolError):
 
 
 class StepError(ToolError):
-    """A step of a call failed. The failure is recorded: every replay of the call raises it again, none runs the step."""
+    """A step of a call failed. The failure is recorded: every replay raises it again, none runs the step."""
 
 
 class CannotAsk(ToolError):

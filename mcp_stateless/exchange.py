@@ -10,7 +10,7 @@ from mcp_stateless.context import Headers
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.notifications import Collector
 from mcp_stateless.principal import ANONYMOUS, Principal
-from mcp_stateless.protocol.inbound import Call
+from mcp_stateless.protocol.inbound import Call, LogLevel
 from mcp_stateless.protocol.revisions import Revision
 from mcp_stateless.protocol.sealing import KeyRing
 from mcp_stateless.settings import Settings
@@ -61,7 +61,7 @@ class Exchange:
         """What ties an answer to the log: the Lambda request id, else a random one."""
         return str(getattr(self.invocation.context, "aws_request_id", None) or self.environment.new_id())
 
-    def _log_level(self) -> str | None:
+    def _log_level(self) -> LogLevel | None:
         offered = self.settings.log_messages
         if offered == "off":
             return None

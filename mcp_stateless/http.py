@@ -7,7 +7,7 @@ cannot appear under the MCP path.
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_stateless.endpoint import Endpoint
@@ -32,7 +32,9 @@ def create_router(endpoint: Endpoint, settings: Settings, name: str) -> APIRoute
     """The MCP endpoint, with and without a trailing slash: POST clients do not follow redirects."""
     mounted = _Mounted(endpoint.serve)
     paths = [settings.path, f"{settings.path}/"] if settings.path else ["/"]
-    routes = [Route(path, mounted, methods=ALL_METHODS, name=name, include_in_schema=False) for path in paths]
+    routes: list[BaseRoute] = [
+        Route(path, mounted, methods=ALL_METHODS, name=name, include_in_schema=False) for path in paths
+    ]
     return APIRouter(routes=routes)
 
 

@@ -61,7 +61,7 @@ class Records:
 
 
 class Journal:
-    """The records of one run. `offered` are the answers that came with this request, by the names they were asked by."""
+    """The records of one run. `offered` are the answers that came with this request, by name of the question."""
 
     def __init__(
         self,

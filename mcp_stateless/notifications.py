@@ -3,10 +3,9 @@
 import math
 from typing import Final
 
-from mcp_stateless.context import LogLevel
 from mcp_stateless.protocol import revisions
 from mcp_stateless.protocol.envelope import notification_message
-from mcp_stateless.protocol.inbound import LOG_LEVELS, Call
+from mcp_stateless.protocol.inbound import LOG_LEVELS, Call, LogLevel
 from mcp_stateless.protocol.revisions import Wire
 
 MOST_NOTIFICATIONS: Final = 1000
@@ -16,7 +15,7 @@ MOST_NOTIFICATIONS: Final = 1000
 class Collector:
     """The sink of a call answered in place. It keeps what the client asked for and its revision knows."""
 
-    def __init__(self, call: Call, log_level: str | None) -> None:
+    def __init__(self, call: Call, log_level: LogLevel | None) -> None:
         """`log_level`: least severe level to send, None for no log messages at all."""
         self.messages: list[Wire] = []
         self._call = call

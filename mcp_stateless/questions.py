@@ -139,11 +139,11 @@ def sampling(messages: str | Sequence[Message], *, max_tokens: int, options: Map
     return Question("sampling/createMessage", params, {"sampling": {}}, _read_sampling)
 
 
-
 def _read_sampling(answer: Mapping[str, object]) -> SamplingResult:
     content, role, model = answer.get("content"), answer.get("role"), answer.get("model")
-    blocks = content if isinstance(content, list) else [content]
-    if not (isinstance(role, str) and isinstance(model, str) and all(isinstance(block, dict) for block in blocks)):
+    listed = content if isinstance(content, list) else [content]
+    blocks = [block for block in listed if isinstance(block, dict)]
+    if not isinstance(role, str) or not isinstance(model, str) or len(blocks) != len(listed):
         raise ValueError("a sampling answer needs role, content and model")
     stop_reason = answer.get("stopReason")
     return SamplingResult(role, blocks, model, stop_reason if isinstance(stop_reason, str) else None)

@@ -116,7 +116,7 @@ def _binding(exchange: Exchange) -> tuple[str, ...]:
 
 
 def _no_way() -> ToolError:
-    return CannotAsk("This call has no way to ask the user: the client speaks a protocol revision from before 2026-07-28")
+    return CannotAsk("This call cannot ask the user: the client speaks a protocol revision from before 2026-07-28")
 
 
 def _no_key() -> ToolError:

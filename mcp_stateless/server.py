@@ -21,8 +21,9 @@ from mcp_stateless.settings import Settings
 
 if TYPE_CHECKING:
     from fastapi import APIRouter, FastAPI
+    from mangum.types import ASGI
 
-    from mcp_stateless.aws import ASGIApp, LambdaHandler
+    from mcp_stateless.aws import LambdaHandler
 
 ON_LAMBDA: Final = "AWS_LAMBDA_FUNCTION_NAME"
 """Environment variable that Lambda sets in every function."""
@@ -218,7 +219,7 @@ class MCPServer:
 
         return create_app(self._endpoint, self.settings, self.registry.implementation)
 
-    def lambda_handler(self, app: "ASGIApp | None" = None) -> "LambdaHandler":
+    def lambda_handler(self, app: "ASGI | None" = None) -> "LambdaHandler":
         """The function to name in a Lambda's `Handler`: `app` behind Mangum, by default the endpoint alone."""
         from mcp_stateless.aws import LambdaHandler
 

@@ -6,6 +6,7 @@ from typing import Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from mcp_stateless.errors import ConfigurationError
+from mcp_stateless.protocol.inbound import LogLevel
 from mcp_stateless.protocol.revisions import REVISIONS
 from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES
 
@@ -27,7 +28,7 @@ class Settings(BaseModel):
         description="Browser origins served, such as `https://app.example.com`; `*` serves all, `none` none of them.",
     )
     json_response: bool = Field(False, description="Never answer with SSE: progress and log messages are dropped.")
-    log_messages: Literal["off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] = Field(
+    log_messages: Literal["off"] | LogLevel = Field(
         "off", description="Offer MCP log messages (`ctx.info(...)`); the least severe level sent to legacy clients."
     )
     gateway_timeout_ms: int | None = Field(
@@ -107,5 +108,5 @@ class Settings(BaseModel):
 
 def _explain(error: ValidationError) -> str:
     """One sentence a variable: its name and what it takes, never the value, which may be a secret."""
-    reasons = (f"{PREFIX}{str(item['loc'][0]).upper()}: {item['msg']}" for item in error.errors())
+    reasons = (f"{PREFIX}{str(item['loc'][0]).upper()}: {item['msg'].removeprefix('Value error, ')}" for item in error.errors())
     return "The settings in the environment do not fit. " + "; ".join(reasons)

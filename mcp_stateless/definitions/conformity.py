@@ -6,9 +6,11 @@ pydantic-core; keywords that pydantic does not generate are not looked at, so it
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
+
+_Engine: TypeAlias = Literal["rust-regex", "python-re"]
 
 _STRING: Final = {"minLength": "min_length", "maxLength": "max_length", "pattern": "pattern"}
 _NUMBER: Final = {
@@ -24,23 +26,22 @@ _ARRAY: Final = {"minItems": "min_length", "maxItems": "max_length"}
 def conformity_check(schema: Mapping[str, Any]) -> SchemaValidator:
     """A validator whose `validate_python(data)` raises `ValidationError` where `data` does not fit `schema`."""
     try:
-        return SchemaValidator(_rooted(schema, patterns=True))
+        return SchemaValidator(_rooted(schema, "rust-regex"))
     except SchemaError:
-        # A pattern in Python's own dialect, such as one with a look-ahead: the type that produced it has checked it.
-        return SchemaValidator(_rooted(schema, patterns=False))
+        # Patterns with a look-ahead, of models that chose Python's own engine.
+        return SchemaValidator(_rooted(schema, "python-re"))
 
 
-def _rooted(schema: Mapping[str, Any], *, patterns: bool) -> CoreSchema:
-    compiler = _Compiler(patterns)
+def _rooted(schema: Mapping[str, Any], engine: _Engine) -> CoreSchema:
+    compiler = _Compiler(engine)
     definitions = [{**compiler.compile(body), "ref": name} for name, body in schema.get("$defs", {}).items()]
     return core_schema.definitions_schema(compiler.compile(schema), definitions)  # type: ignore[arg-type]  # with a ref
 
 
 class _Compiler:
-    def __init__(self, patterns: bool) -> None:
-        self._string = _STRING if patterns else {key: name for key, name in _STRING.items() if key != "pattern"}
+    def __init__(self, engine: _Engine) -> None:
         self._by_type: Mapping[str, Callable[[Mapping[str, Any]], CoreSchema]] = {
-            "string": lambda node: core_schema.str_schema(strict=True, **_kept(node, self._string)),
+            "string": lambda node: core_schema.str_schema(strict=True, regex_engine=engine, **_kept(node, _STRING)),
             "integer": lambda node: core_schema.int_schema(strict=True, **_kept(node, _NUMBER)),
             "number": lambda node: core_schema.float_schema(strict=True, **_kept(node, _NUMBER)),
             "boolean": lambda node: core_schema.bool_schema(strict=True),

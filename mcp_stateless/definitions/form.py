@@ -37,7 +37,7 @@ def form_schema(model: type[BaseModel]) -> Mapping[str, Any]:
 def _is_field(field: Mapping[str, Any]) -> bool:
     if field.get("type") == "array":
         items = field.get("items", {})
-        return items.get("type") == "string" and ("enum" in items or "const" in items) or "anyOf" in items
+        return (items.get("type") == "string" and ("enum" in items or "const" in items)) or "anyOf" in items
     return field.get("type") in _SCALARS
 
 

@@ -46,8 +46,9 @@ def encoded(data: object, label: str, *, source: object = None) -> str:
         what = next(_faults(data, ""), "a value")
         raise ToolError(f"{label} returned {what}, which JSON cannot carry") from error
     # pydantic writes NaN as null where a type says Any; a reader could not tell it from a missing value.
-    if "null" in text and (what := next(_swallowed(source, data, ""), None)) is not None:
-        raise ToolError(f"{label} returned {what}, which JSON cannot carry")
+    if "null" in text:
+        for lost in _swallowed(source, data, ""):
+            raise ToolError(f"{label} returned {lost}, which JSON cannot carry")
     return text
 
 

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Annotated, Any, Final, Never, NoReturn, TypeAlias, get_args, get_origin
 from urllib.parse import quote
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError, SchemaValidator
 
 from mcp_stateless.content import (
@@ -31,7 +31,7 @@ from mcp_stateless.definitions.conformity import conformity_check
 from mcp_stateless.definitions.json_schema import result_schema
 from mcp_stateless.definitions.json_text import encoded, jsonable, refusal, type_name, unserialisable
 from mcp_stateless.definitions.parameters import EMPTY
-from mcp_stateless.definitions.problems import MISSING_TYPES, describe, field_path, first_sentence
+from mcp_stateless.definitions.problems import MISSING_TYPES, UNUSABLE_TYPE, describe, field_path, first_sentence
 from mcp_stateless.errors import ConfigurationError, ToolError
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class Output:
             adapter = TypeAdapter(returned)
             schema = result_schema(adapter)
             return cls(name, schema, adapter, conformity_check(schema))
-        except (PydanticUserError, NameError) as error:
+        except UNUSABLE_TYPE as error:
             reason = first_sentence(error)
             if structured:
                 raise ConfigurationError(

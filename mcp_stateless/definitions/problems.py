@@ -6,7 +6,8 @@ Owns the wording. It names no classes and no addresses, and repeats no input bey
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from pydantic_core import ErrorDetails
+from pydantic import PydanticUserError
+from pydantic_core import ErrorDetails, SchemaError
 
 LONGEST_TEXT: Final = 480
 """Characters of a whole text; a model needs the first problems, not all of them."""
@@ -14,6 +15,9 @@ _LONGEST_NAME: Final = 40
 _LONGEST_REASON: Final = 160
 
 MISSING_TYPES: Final = frozenset({"missing", "missing_argument", "missing_keyword_only_argument"})
+UNUSABLE_TYPE: Final = (PydanticUserError, SchemaError, NameError, TypeError, ValueError)
+"""What pydantic raises for a type it cannot read or describe; one of its own hooks may raise the last two."""
+
 _OBJECT: Final = "should be an object"
 _WORDING: Final[Mapping[str, str]] = {
     **dict.fromkeys(MISSING_TYPES, "required"),
@@ -78,7 +82,9 @@ def field_path(location: Sequence[int | str], root: object, *, missing: bool = F
 
 def first_sentence(error: Exception) -> str:
     """What pydantic says about a type it cannot handle, without its advice on models and its links."""
-    return str(error).split("\n", 1)[0].split(". ", 1)[0].rstrip(".")
+    lines = str(error).split("\n")
+    said = lines[-1].strip() if isinstance(error, SchemaError) else lines[0]
+    return said.split(". ", 1)[0].rstrip(".")
 
 
 def shortened(text: str, limit: int = _LONGEST_NAME) -> str:

@@ -10,21 +10,21 @@ Arguments are decoded JSON and are read as pydantic reads JSON in its lax mode, 
   say `additionalProperties: false`: hosts that add arguments check against it before they call.
 """
 
-import copy
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs, ErrorDetails
 
 from mcp_stateless.context import Context
 from mcp_stateless.definitions.docstring import Docstring, parse_docstring
 from mcp_stateless.definitions.json_schema import argument_schema, inline_references
 from mcp_stateless.definitions.parameters import EMPTY, Parameters, read_parameters
-from mcp_stateless.definitions.problems import describe, first_sentence, located, shortened
+from mcp_stateless.definitions.problems import UNUSABLE_TYPE, describe, first_sentence, located, shortened
+from mcp_stateless.definitions.raw_schema import raw_schema
 from mcp_stateless.errors import ArgumentError, ConfigurationError
 
 HOST_ARGUMENTS: Final = frozenset({"wait_for_previous"})
@@ -71,7 +71,7 @@ class Signature:
             _describe_properties(properties, names, docstring)
             schema = inline_references(generated)
         else:
-            schema = _raw(input_schema, parameters, names)
+            schema = raw_schema(input_schema, parameters, names)
         return cls(parameters, docstring, schema, names, frozenset(generated.get("required", ())), adapter)
 
     @property
@@ -159,7 +159,7 @@ def _built(parameters: Parameters) -> tuple[TypeAdapter[dict[str, object]], dict
     try:
         adapter = _adapter(parameters.named)
         return adapter, _open(argument_schema(adapter))
-    except (PydanticUserError, NameError, TypeError, ValueError) as error:
+    except UNUSABLE_TYPE as error:
         for parameter in parameters.named:
             _check_alone(parameter, parameters.label)
         raise ConfigurationError(f"{parameters.label}: {first_sentence(error)}") from error
@@ -188,7 +188,7 @@ def _annotation(parameter: inspect.Parameter) -> Any:
 def _check_alone(parameter: inspect.Parameter, label: str) -> None:
     try:
         argument_schema(_adapter([parameter]))
-    except (PydanticUserError, NameError, TypeError, ValueError) as error:
+    except UNUSABLE_TYPE as error:
         raise ConfigurationError(
             f"{label}: parameter {parameter.name!r} cannot be taken from JSON: {first_sentence(error)}. Annotate it "
             "with a type that JSON can carry, or drop it"
@@ -213,26 +213,6 @@ def _describe_properties(properties: dict[str, dict[str, Any]], names: Mapping[s
         text = doc.parameters.get(names[json_name])
         if text:
             schema.setdefault("description", text)
-
-
-def _raw(schema: Mapping[str, Any], parameters: Parameters, names: Mapping[str, str]) -> dict[str, Any]:
-    label, properties = parameters.label, schema.get("properties", {})
-    if schema.get("type") != "object" or not isinstance(properties, Mapping):
-        raise ConfigurationError(f'{label}: input_schema= needs "type": "object" at its root, and properties that map')
-    extra = parameters.extra
-    if extra is not None and extra.annotation not in (EMPTY, Any, object):
-        raise ConfigurationError(f"{label}: **{extra.name} passes arguments on as they come; annotate it with object")
-    strange = [name for name in names if name not in properties]
-    if strange:
-        raise ConfigurationError(f"{label}: input_schema= has no property for the parameters {', '.join(strange)}")
-    unmet = [name for name in properties if name not in names]
-    if unmet and names and extra is None:
-        raise ConfigurationError(
-            f"{label}: input_schema= has properties without a parameter: {', '.join(unmet)}; add them, or **arguments"
-        )
-    if extra is not None and parameters.context_name in properties:
-        raise ConfigurationError(f"{label}: the Context parameter has the name of a property; rename the parameter")
-    return copy.deepcopy(dict(schema))
 
 
 def _parsed(text: str) -> object:

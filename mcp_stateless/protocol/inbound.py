@@ -2,9 +2,9 @@
 
 One endpoint serves both eras. The era is decided by the version a request declares, never by its shape:
 
-- `_meta` names a version           -> modern: everything about the request is in the request, checked in the order below
+- `_meta` names a version            -> modern: all about the request is in it, checked in the order below
 - else the header names a modern one -> refused: the `_meta` that this version requires is missing
-- else                               -> legacy: the header's revision, or 2025-03-26 where there is no header
+- else                               -> legacy: the header's revision, or 2025-03-26 where there is none
 
 A modern request is checked in one order, so that each check can be reached: `_meta` keys (-32602), headers against the
 body (-32020), version served (-32022), then, by the methods, method known (-32601), params (-32602), parameter headers
@@ -15,7 +15,7 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from mcp_stateless.errors import (
     HeaderMismatch,
@@ -38,7 +38,9 @@ VERSION_HEADER: Final = "mcp-protocol-version"
 METHOD_HEADER: Final = "mcp-method"
 NAME_HEADER: Final = "mcp-name"
 
-LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 """RFC 5424 severities, least severe first."""
 
 MAX_BATCH: Final = 50
@@ -70,7 +72,7 @@ class Call:
     meta: Mapping[str, object] = field(default_factory=dict)
     client_capabilities: Mapping[str, object] = field(default_factory=dict)
     """What this very request declares; a legacy request after `initialize` declares nothing."""
-    log_level: str | None = None
+    log_level: LogLevel | None = None
     progress_token: str | int | None = None
 
 
@@ -176,15 +178,15 @@ def _handshake(request: Request, served: Sequence[str]) -> Revision:
 
 
 def _legacy_revision(headers: Mapping[str, str], served: Sequence[str]) -> Revision:
-    name = headers.get(VERSION_HEADER)
-    if name is None and newest_legacy(served) is not None:
+    if VERSION_HEADER not in headers and newest_legacy(served) is not None:
         return ASSUMED
+    name = headers.get(VERSION_HEADER, ASSUMED.name)
     if name in served and not REVISIONS[name].modern:
         return REVISIONS[name]
     modern = modern_names(served)
     if modern:
         # Only a client that is neither header-less nor at a known revision reads this; the code tells it what to do.
-        raise UnsupportedVersion(name or ASSUMED.name, modern)
+        raise UnsupportedVersion(name, modern)
     raise InvalidRequest(f"Unsupported protocol version; supported: {', '.join(served)}")
 
 
@@ -192,9 +194,7 @@ def _legacy(request: Request, revision: Revision) -> Call:
     meta = request.params.get("_meta", {})
     if not isinstance(meta, dict):
         raise InvalidParams('Invalid params: "_meta" must be an object')
-    return Call(
-        request.id, request.method, request.params, revision, meta=meta, progress_token=_progress_token(meta)
-    )
+    return Call(request.id, request.method, request.params, revision, meta=meta, progress_token=_progress_token(meta))
 
 
 def _modern(request: Request, meta: Mapping[str, object], headers: Mapping[str, str], served: Sequence[str]) -> Call:
@@ -246,10 +246,13 @@ def _progress_token(meta: Mapping[str, object]) -> str | int | None:
     raise InvalidParams('Invalid params: "progressToken" must be a string or an integer')
 
 
-def _log_level(meta: Mapping[str, object]) -> str | None:
+def _log_level(meta: Mapping[str, object]) -> LogLevel | None:
     level = meta.get(META_LOG_LEVEL)
-    if level is None or (isinstance(level, str) and level in LOG_LEVELS):
-        return level
+    if level is None:
+        return None
+    for known in LOG_LEVELS:
+        if level == known:
+            return known
     raise InvalidParams(f"Invalid params: the log level must be one of {', '.join(LOG_LEVELS)}")
 
 

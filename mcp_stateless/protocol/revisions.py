@@ -18,7 +18,7 @@ class Revision:
 
     name: str
     modern: bool = False
-    """Version, client and capabilities travel with each request (since 2026-07-28); else `initialize` negotiated them."""
+    """Version and capabilities travel with each request (since 2026-07-28); before, `initialize` negotiated them."""
     batches: bool = False
     """A body may be an array of messages (2025-03-26 only)."""
     closes_streams: bool = False

@@ -47,9 +47,9 @@ class InProcess:
         """Call the handler. Nothing stops it when the time is up: the handler has to keep it."""
         try:
             result = self._handler(json.loads(json.dumps(event)), lambda_context(context_ms))
-        except Exception as error:
+            return json.loads(json.dumps(result))
+        except Exception as error:  # the boundary of the runtime: a handler's error is an answer, too
             raise InvocationError(f"{type(error).__name__}: {error}") from error
-        return json.loads(json.dumps(result))
 
 
 class Subprocess:

@@ -103,19 +103,20 @@ def from_http_request(
     return events.http_api_event(method, path, **common, stage=stage, domain=known)
 
 
-def to_http_response(result: Mapping[str, Any]) -> HttpResponse:
+def to_http_response(result: object) -> HttpResponse:
     """Read a handler's result as its source does.
 
     Raises:
         KeyError, TypeError, ValueError: it is not a response.
     """
+    if not isinstance(result, Mapping) or not isinstance(text := result.get("body") or "", str):
+        raise TypeError("A result is a map whose body is text")
     fields: dict[str, list[str]] = {}
     for name, value in (result.get("headers") or {}).items():
         fields.setdefault(name.lower(), []).append(str(value))
     for name, values in (result.get("multiValueHeaders") or {}).items():
         fields[name.lower()] = [str(value) for value in values]
     fields.setdefault("set-cookie", []).extend(result.get("cookies") or [])
-    text = result.get("body") or ""
     body = base64.b64decode(text, validate=True) if result.get("isBase64Encoded") else text.encode()
     pairs = tuple((name, value) for name, values in fields.items() for value in values)
     return HttpResponse(int(result["statusCode"]), pairs, body)

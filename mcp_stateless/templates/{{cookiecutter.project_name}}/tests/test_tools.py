@@ -1,7 +1,8 @@
 """The tools, called as a client calls them: through the Lambda handler, with real events."""
 
-from handler.app import lambda_handler
 from mcp_stateless.testing import Client
+
+from handler.app import lambda_handler
 
 
 def test_the_server_offers_its_tools_with_descriptions() -> None:
