@@ -219,12 +219,14 @@ class _Exchange:
             await self._answered.wait()
             return {"type": "http.disconnect"}
 
+        message = "Internal error"
         try:
             async with asyncio.timeout(self._seconds) as limit:
                 await self._app(scope, next_message, self._collect)
         except BaseException:  # the application boundary: whatever it raises, SystemExit included, is one answer
             if limit.expired():
-                logger.error("The application was stopped: %s", self._invocation.limit)
+                message = f"The request was stopped: {self._invocation.limit}"
+                logger.error("The application did not answer in time: %s", self._invocation.limit)
             else:
                 logger.exception("The application failed")
         else:
@@ -232,7 +234,7 @@ class _Exchange:
                 logger.error("The application returned without a whole answer")
         if not self._answered.is_set():
             self._status, self._headers = 500, [(b"content-type", b"application/json")]
-            self._body[:] = _error_body(InternalError.code, "Internal error").encode()
+            self._body[:] = _error_body(InternalError.code, message).encode()
 
     async def _collect(self, message: Message) -> None:
         if message["type"] == "http.response.start" and self._status is None:

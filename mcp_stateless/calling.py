@@ -5,30 +5,34 @@ errors. Everywhere else it is a JSON-RPC error. Only what an author raised on pu
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from decimal import Decimal
+from typing import Final, TypeVar
 
 from mcp_stateless.context import Running
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
-from mcp_stateless.definitions.tool import MISSING, Tool, ToolResult, object_structured
+from mcp_stateless.definitions.tool import Tool
 from mcp_stateless.errors import (
     HeaderMismatch,
     InternalError,
     InvalidParams,
     MissingClientCapability,
     NonDeterministicTool,
-    ProtocolError,
     ResourceNotFound,
     ToolError,
 )
 from mcp_stateless.exchange import Exchange
 from mcp_stateless.protocol import revisions
 from mcp_stateless.protocol.inbound import decode_header
-from mcp_stateless.protocol.revisions import Revision, Wire
+from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.questions import InputRequired, declares
 from mcp_stateless.registry import Registry
+from mcp_stateless.results import failure, told, tool_result
 from mcp_stateless.rounds import explained, input_required, open_journal
-from mcp_stateless.run import Asked, Done, Failed, Runnable, TimedOut, run
+from mcp_stateless.run import Asked, Done, Failed, Interrupted, Runnable, TimedOut, run
+
+_NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 
 log = logging.getLogger(__name__)
 
@@ -44,17 +48,11 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
             raise MissingClientCapability(getattr(tool, "requires", {}))
     try:
         bound = tool.signature.bind(arguments)
-        return await _run(registry, exchange, tool, bound, lambda value: _tool_result(tool, value, exchange.revision))
+        return await _run(registry, exchange, tool, bound, lambda value: tool_result(tool, value, exchange.revision))
     except ToolError as error:
-        return failure(tool.name, str(error))
+        return failure(str(error))
     except InternalError as error:
-        return failure(tool.name, error.message)
-
-
-def failure(tool: str, text: str) -> Wire:
-    """A `tools/call` result that says what went wrong; it never carries structured content."""
-    log.info("tool %s answered an error", tool)
-    return {"content": [{"type": "text", "text": text}], "isError": True}
+        return failure(error.message)
 
 
 async def get_prompt(registry: Registry, exchange: Exchange) -> Wire:
@@ -115,21 +113,6 @@ def _resource(registry: Registry, uri: str) -> tuple[Resource | ResourceTemplate
     raise ResourceNotFound(uri)
 
 
-def _tool_result(tool: Tool, value: object, revision: Revision) -> Wire:
-    result: ToolResult = tool.result(value)
-    wire: Wire = {
-        "content": [revisions.content(block, revision) for block in result.content],
-        "isError": result.is_error,
-    }
-    if result.structured is not MISSING:
-        wire["structuredContent"] = (
-            result.structured if revision.modern else object_structured(tool.output_schema, result.structured)
-        )
-    if result.meta:
-        wire["_meta"] = result.meta
-    return revisions.fields("call", wire, revision)
-
-
 def _check_parameter_headers(tool: Tool, arguments: Mapping[str, object], headers: Mapping[str, str]) -> None:
     """`Mcp-Param-*` headers of a tool with `x-mcp-header` annotations say what the arguments say."""
     for name, path in tool.header_params.items():
@@ -145,10 +128,8 @@ def _mirrors(header: str, value: object) -> bool:
     if isinstance(value, bool):
         return header == ("true" if value else "false")
     if isinstance(value, int | float):
-        try:
-            return float(header) == value
-        except ValueError:
-            return False
+        # Exact at any size, which a float is not; Python's own number syntax takes more than JSON's.
+        return _NUMBER.fullmatch(header) is not None and Decimal(header) == value
     return header == value
 
 
@@ -196,7 +177,9 @@ async def _run(
             case TimedOut(seconds):
                 raise InternalError(_time_is_up(runnable, seconds, exchange))
             case Failed(error):
-                raise _told(runnable, error, exchange)
+                raise told(runnable.name, error, exchange.reference)
+            case Interrupted():
+                raise AssertionError("nobody interrupts a call in place")
     except NonDeterministicTool as error:
         log.error("%s", error)
         raise explained(error, journal, version) from error
@@ -204,14 +187,3 @@ async def _run(
 
 def _time_is_up(runnable: Runnable, seconds: float, exchange: Exchange) -> str:
     return f"{runnable.name} was stopped after {seconds:.0f} s: {exchange.invocation.limit}. Ask for less in one call."
-
-
-def _told(runnable: Runnable, error: BaseException, exchange: Exchange) -> ProtocolError | ToolError:
-    """The error the client gets for what a function raised: the author's own, or one sentence and a reference."""
-    if isinstance(error, ProtocolError | ToolError):
-        return error
-    reference = exchange.reference
-    log.error("%s failed, reference %s", runnable.name, reference, exc_info=error)
-    told = InternalError(f"{runnable.name} failed unexpectedly. Reference for the operator: {reference}")
-    told.__cause__ = error
-    return told

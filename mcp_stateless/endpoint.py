@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from mcp_stateless.calling import failure
 from mcp_stateless.context import Headers
 from mcp_stateless.cors import Cors
 from mcp_stateless.errors import InternalError, InvalidRequest, ProtocolError
@@ -23,6 +22,7 @@ from mcp_stateless.protocol.inbound import Accepted, Batch, Call, Refused
 from mcp_stateless.protocol.media import JSON, accepts, is_json
 from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.registry import Registry
+from mcp_stateless.results import failure
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -170,7 +170,7 @@ class Endpoint:
             error = InternalError(f"The result of {call.method} {text}")
             return Reply(200, envelope.encode(envelope.error_message(call.id, error)))
         name = str(call.params["name"])
-        result = failure(name, f"The result of {name} {text}. Ask for less, or for a part of it.")
+        result = failure(f"The result of {name} {text}. Ask for less, or for a part of it.")
         if call.revision.modern:
             result = completed(self._registry, exchange, result)
         return Reply(200, envelope.encode(envelope.result_message(call.id, result)))

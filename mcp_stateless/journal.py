@@ -70,14 +70,19 @@ class Journal:
         offered: Mapping[str, object] | None = None,
         capabilities: Mapping[str, object] | None = None,
         refusal: Callable[[], ToolError] | None = None,
+        keep_step: Callable[[str, dict[str, object]], Awaitable[None]] | None = None,
     ) -> None:
-        """`refusal`: what to raise for any question, where this call has no way to ask."""
+        """`refusal`: what to raise for any question, where this call has no way to ask.
+
+        `keep_step`: writes a step down before its value is used; without one, the records as a whole are kept.
+        """
         self.records = records
         self.pending: dict[str, Question] = {}
         self.stopped = False
         self.offered = offered or {}
         self._capabilities = capabilities or {}
         self._refusal = refusal
+        self._keep_step = keep_step
         self._consumed: set[str] = set()
         self._asked_now: dict[str, str] = {}
         self._occurrences: dict[str, int] = {}
@@ -135,6 +140,8 @@ class Journal:
             record = self.records.steps.get(key)
             if record is None:
                 record = self.records.steps[key] = await self._performed(key, fn)
+                if self._keep_step is not None:
+                    await self._keep_step(key, record)
             self._consume(f"step {key}")
         if "error" in record:
             raise StepError(str(record["error"]))

@@ -29,7 +29,7 @@ async def answer(registry: Registry, exchange: Exchange) -> Wire:
     call = exchange.call
     method = (MODERN if exchange.revision.modern else LEGACY).get(call.method)
     family = _FAMILY.get(call.method)
-    if method is None or (family is not None and family not in _capabilities(registry, exchange)):
+    if method is None or (family is not None and family not in _served(registry, exchange)):
         raise MethodNotFound("Method not found")
     result = await method(registry, exchange)
     return completed(registry, exchange, result) if exchange.revision.modern else result
@@ -133,9 +133,13 @@ def _offer(registry: Registry, exchange: Exchange) -> Wire:
     return offer if registry.instructions is None else {**offer, "instructions": registry.instructions}
 
 
+def _served(registry: Registry, exchange: Exchange) -> Wire:
+    """The families of methods that are there; 2024-11-05 completes without a capability that says so."""
+    return registry.capabilities(logging=exchange.settings.log_messages != "off")
+
+
 def _capabilities(registry: Registry, exchange: Exchange) -> Wire:
-    offered = registry.capabilities(logging=exchange.settings.log_messages != "off")
-    return revisions.fields("capabilities", offered, exchange.revision)
+    return revisions.fields("capabilities", _served(registry, exchange), exchange.revision)
 
 
 def _is_public(exchange: Exchange) -> bool:

@@ -60,30 +60,45 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Interrupted:
+    """Whoever runs the call does not want it any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class TimedOut:
     """The deadline came first."""
 
     seconds: float
 
 
-Outcome: TypeAlias = Done | Asked | Failed | TimedOut
+Outcome: TypeAlias = Done | Asked | Failed | Interrupted | TimedOut
 
 
-async def run(runnable: Runnable, arguments: Mapping[str, object], running: Running) -> Outcome:
-    """Call the function with `arguments` and its context, until the invocation's deadline at the latest."""
+async def run(
+    runnable: Runnable,
+    arguments: Mapping[str, object],
+    running: Running,
+    interrupt: "asyncio.Future[None] | None" = None,
+) -> Outcome:
+    """Call the function with `arguments` and its context, until the invocation's deadline or `interrupt`."""
     running.loop, running.thread_id = asyncio.get_running_loop(), threading.get_ident()
     kwargs = dict(arguments)
     if runnable.context_parameter is not None:
         kwargs[runnable.context_parameter] = runnable.context_type(running)
     started = time.monotonic()
-    ending = _start(runnable, kwargs)
+    ending: asyncio.Future[Any] = _start(runnable, kwargs)
     deadline = running.invocation.deadline
-    await asyncio.wait({ending}, timeout=None if deadline is None else max(0.0, deadline - started))
+    await asyncio.wait(
+        {ending} if interrupt is None else {ending, interrupt},
+        timeout=None if deadline is None else max(0.0, deadline - started),
+        return_when=asyncio.FIRST_COMPLETED,
+    )
     running.over = True
     if ending.done():
-        return ending.result()
+        outcome: Outcome = ending.result()
+        return outcome
     await _abandon(runnable, ending)
-    return TimedOut(time.monotonic() - started)
+    return Interrupted() if interrupt is not None and interrupt.done() else TimedOut(time.monotonic() - started)
 
 
 def _start(runnable: Runnable, kwargs: Mapping[str, object]) -> "asyncio.Future[Outcome]":

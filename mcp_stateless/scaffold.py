@@ -23,7 +23,7 @@ from mcp_stateless.errors import ConfigurationError
 TEMPLATE: Final = Path(__file__).with_name("templates")
 DISTRIBUTION: Final = "mcp-stateless"
 
-NAME: Final = re.compile(r"[a-z](?:-?[a-z0-9]){1,62}", re.ASCII)
+NAME: Final = re.compile(r"(?=.{2,63}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*", re.ASCII)
 """Fits a folder, a CloudFormation stack (letters, digits, hyphens; 128 characters) and a server's name in hosts."""
 
 
@@ -48,7 +48,7 @@ def write_project(name: str, parent: Path, wheel: Path | None = None) -> Project
     if not NAME.fullmatch(name):
         raise ConfigurationError(
             f"{name!r} is not a good name: start with a lower-case letter, then use lower-case letters, digits and "
-            "single hyphens, for example weather-tools"
+            "single hyphens, at most 63 characters in all, for example weather-tools"
         )
     folder = parent / name
     if folder.exists():

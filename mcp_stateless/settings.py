@@ -19,42 +19,95 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    path: str = Field("/mcp", description="Where the MCP endpoint is served; a trailing slash is served as well.")
-    health_path: str = Field("/health", description="Where `GET` answers that the server is up, without a token.")
-    base_path: str = Field("", description="Path prefix in front of the app, such as a custom domain's base path.")
-    revisions: tuple[str, ...] = Field(tuple(REVISIONS), description="Protocol revisions served.")
+    path: str = Field(
+        default="/mcp", description="Where the MCP endpoint is served; a trailing slash is served as well."
+    )
+    health_path: str = Field(
+        default="/health", description="Where `GET` answers that the server is up, without a token."
+    )
+    base_path: str = Field(
+        default="", description="Path prefix in front of the app, such as a custom domain's base path."
+    )
+    revisions: tuple[str, ...] = Field(default=tuple(REVISIONS), description="Protocol revisions served.")
     allowed_origins: tuple[str, ...] = Field(
-        ("http://localhost:*", "http://127.0.0.1:*"),
+        default=("http://localhost:*", "http://127.0.0.1:*"),
         description="Browser origins served, such as `https://app.example.com`; `*` serves all, `none` none of them.",
     )
-    json_response: bool = Field(False, description="Never answer with SSE: progress and log messages are dropped.")
+    json_response: bool = Field(
+        default=False, description="Never answer with SSE: progress and log messages are dropped."
+    )
     log_messages: Literal["off"] | LogLevel = Field(
-        "off", description="Offer MCP log messages (`ctx.info(...)`); the least severe level sent to legacy clients."
+        default="off",
+        description="Offer MCP log messages (`ctx.info(...)`); the least severe level sent to legacy clients.",
     )
     gateway_timeout_ms: int | None = Field(
-        None, gt=0, description="Time limit of what stands in front; unset: the event source's own (30 s, 29 s, none)."
+        default=None,
+        gt=0,
+        description="Time limit of what stands in front; unset: the event source's own (30 s, 29 s, none).",
     )
     deadline_margin_ms: int = Field(
-        1000, ge=0, description="How long before a time limit a call is ended, so that the answer still gets out."
+        default=1000,
+        ge=0,
+        description="How long before a time limit a call is ended, so that the answer still gets out.",
     )
     max_request_bytes: int = Field(
-        6 * 1024 * 1024, gt=0, description="Largest request body; Lambda's own quota is 6 MB, 1 MB behind an ALB."
+        default=6 * 1024 * 1024,
+        gt=0,
+        description="Largest request body; Lambda's own quota is 6 MB, 1 MB behind an ALB.",
     )
     max_event_bytes: int = Field(
-        1_000_000, gt=0, description="Largest SSE event: Python clients refuse events over 1,048,576 bytes."
+        default=1_000_000, gt=0, description="Largest SSE event: Python clients refuse events over 1,048,576 bytes."
     )
     signing_keys: tuple[SecretStr, ...] = Field(
-        (), description="Secrets of 32 bytes or more that sign what clients bring back; newest first, all verify."
+        default=(),
+        description="Secrets of 32 bytes or more that sign what clients bring back; newest first, all verify.",
     )
     max_state_bytes: int = Field(
-        64 * 1024, gt=0, description="Largest state of a call that waits for an answer, before compression."
+        default=64 * 1024, gt=0, description="Largest state of a call that waits for an answer, before compression."
     )
-    state_ttl_s: int = Field(3600, gt=0, description="How long a client may take to answer a question.")
-    page_size: int = Field(0, ge=0, description="Entries in a list's page; 0: everything in one page.")
+    state_ttl_s: int = Field(default=3600, gt=0, description="How long a client may take to answer a question.")
+    polling: Literal["off", "memory", "dynamodb"] = Field(
+        default="off",
+        description="Where calls of long-running tools lie while clients poll them; memory is for local runs.",
+    )
+    call_table: str = Field(default="", description="DynamoDB table of the calls.")
+    worker_function: str = Field(
+        default="", description="Lambda function that works on the calls; unset: a thread of this process."
+    )
+    call_ttl_s: int = Field(
+        default=6 * 3600, gt=0, description="How long a call and its result are kept, counted from its start."
+    )
+    max_timeout_s: int = Field(
+        default=840, gt=0, description="Most that a long-running tool may take; Lambda ends a worker after 900 s."
+    )
+    worker_margin_ms: int = Field(
+        default=5000, ge=0, description="How long before its end a worker stops the tool, to write what came of it."
+    )
+    flush_interval_ms: int = Field(default=1000, gt=0, description="Least time between two writes of progress or logs.")
+    min_retry_ms: int = Field(default=1000, gt=0, description="Shortest wait between two polls of a call.")
+    max_retry_ms: int = Field(default=15_000, gt=0, description="Longest wait between two polls of a call.")
+    hold_seconds: float = Field(
+        default=0, ge=0, description="How long a poll is held when there is nothing new; billed, so 0 is the cheapest."
+    )
+    poll_user_agents: tuple[str, ...] = Field(
+        default=("codex-mcp-client/",), description="Clients that poll although they name an older revision."
+    )
+    no_poll_user_agents: tuple[str, ...] = Field(
+        default=("Java-http-client/",), description="Clients that name 2025-11-25 and cannot poll."
+    )
+    client_token: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description="Give clients an `Mcp-Session-Id` that says what they can be asked; auto: if a tool asks.",
+    )
+    client_token_ttl_s: int = Field(default=30 * 24 * 3600, gt=0, description="How long such a token is good for.")
+    check_call: bool = Field(
+        default=False, description="Offer the tool `check_call` to clients that have no other way to a long result."
+    )
+    page_size: int = Field(default=0, ge=0, description="Entries in a list's page; 0: everything in one page.")
     list_ttl_ms: int = Field(
-        300_000, ge=0, description="How long clients at 2026-07-28 may keep lists and `server/discover`."
+        default=300_000, ge=0, description="How long clients at 2026-07-28 may keep lists and `server/discover`."
     )
-    resource_ttl_ms: int = Field(0, ge=0, description="How long clients at 2026-07-28 may keep a resource.")
+    resource_ttl_ms: int = Field(default=0, ge=0, description="How long clients at 2026-07-28 may keep a resource.")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> Self:
@@ -69,7 +122,9 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise ConfigurationError(_explain(error)) from None
 
-    @field_validator("revisions", "allowed_origins", "signing_keys", mode="before")
+    @field_validator(
+        "revisions", "allowed_origins", "signing_keys", "poll_user_agents", "no_poll_user_agents", mode="before"
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -108,5 +163,7 @@ class Settings(BaseModel):
 
 def _explain(error: ValidationError) -> str:
     """One sentence a variable: its name and what it takes, never the value, which may be a secret."""
-    reasons = (f"{PREFIX}{str(item['loc'][0]).upper()}: {item['msg'].removeprefix('Value error, ')}" for item in error.errors())
+    reasons = (
+        f"{PREFIX}{str(item['loc'][0]).upper()}: {item['msg'].removeprefix('Value error, ')}" for item in error.errors()
+    )
     return "The settings in the environment do not fit. " + "; ".join(reasons)

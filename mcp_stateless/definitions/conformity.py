@@ -33,13 +33,14 @@ def conformity_check(schema: Mapping[str, Any]) -> SchemaValidator:
 
 
 def _rooted(schema: Mapping[str, Any], engine: _Engine) -> CoreSchema:
-    compiler = _Compiler(engine)
-    definitions = [{**compiler.compile(body), "ref": name} for name, body in schema.get("$defs", {}).items()]
+    compiler = _Compiler(engine, schema.get("$defs", {}))
+    definitions = [{**compiler.compile(body), "ref": name} for name, body in compiler.definitions.items()]
     return core_schema.definitions_schema(compiler.compile(schema), definitions)  # type: ignore[arg-type]  # with a ref
 
 
 class _Compiler:
-    def __init__(self, engine: _Engine) -> None:
+    def __init__(self, engine: _Engine, definitions: Mapping[str, Any]) -> None:
+        self.definitions = definitions
         self._by_type: Mapping[str, Callable[[Mapping[str, Any]], CoreSchema]] = {
             "string": lambda node: core_schema.str_schema(strict=True, regex_engine=engine, **_kept(node, _STRING)),
             "integer": lambda node: core_schema.int_schema(strict=True, **_kept(node, _NUMBER)),
@@ -54,13 +55,18 @@ class _Compiler:
         if not isinstance(node, Mapping):
             return core_schema.any_schema()
         if "$ref" in node:
-            return core_schema.definition_reference_schema(node["$ref"].removeprefix("#/$defs/"))
+            name = str(node["$ref"]).removeprefix("#/$defs/")
+            known = name in self.definitions
+            return core_schema.definition_reference_schema(name) if known else core_schema.any_schema()
         if "const" in node or "enum" in node:
             return core_schema.literal_schema([node["const"]] if "const" in node else list(node["enum"]))
         branches = node.get("anyOf") or node.get("oneOf")
+        kind = node.get("type", "")
+        if isinstance(kind, list):
+            branches = [{**node, "type": each} for each in kind]
         if branches:
             return core_schema.union_schema([self.compile(branch) for branch in branches], mode="left_to_right")
-        compile_type = self._by_type.get(node.get("type", ""))
+        compile_type = self._by_type.get(kind)
         return core_schema.any_schema() if compile_type is None else compile_type(node)
 
     def _array(self, node: Mapping[str, Any]) -> CoreSchema:

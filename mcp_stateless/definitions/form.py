@@ -27,8 +27,8 @@ def form_schema(model: type[BaseModel]) -> Mapping[str, Any]:
     for name, field in properties.items():
         if not _is_field(field):
             raise ConfigurationError(
-                f"{model.__name__}.{name} cannot be a field of a form: use str, int, float, bool, an Enum, a Literal of "
-                "strings, or a list of one of the last two"
+                f"{model.__name__}.{name} cannot be a field of a form: use str, int, float, bool, an Enum, a Literal "
+                "of strings, or a list of one of the last two"
             )
     form: dict[str, Any] = {"type": "object", "properties": {name: _plain(field) for name, field in properties.items()}}
     return {**form, "required": schema["required"]} if schema.get("required") else form

@@ -5,6 +5,7 @@ schemas `Optional[T]` written as T. Result schemas keep null: they describe data
 """
 
 from collections.abc import Iterator, Mapping
+from types import NoneType
 from typing import Any, ClassVar, Final
 
 from pydantic import TypeAdapter
@@ -17,6 +18,10 @@ _REFERENCE: Final = "#/$defs/"
 class _HostSchema(GenerateJsonSchema):
     # A default that has no JSON form is left out, not warned about: the function still applies it.
     ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {"skipped-choice", "non-serializable-default"}  # type: ignore[misc]  # pydantic reads it from the class
+
+    def encode_default(self, dft: Any) -> Any:
+        # pydantic builds a type adapter for each default; most are JSON as they stand.
+        return dft if type(dft) in (str, int, bool, NoneType) else super().encode_default(dft)
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

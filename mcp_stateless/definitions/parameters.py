@@ -106,7 +106,8 @@ def _plain_function(fn: Callable[..., Any], label: str) -> Callable[..., Any]:
 def _signature(fn: Callable[..., Any]) -> inspect.Signature:
     if sys.version_info >= (3, 14):
         return inspect.signature(fn, annotation_format=annotationlib.Format.FORWARDREF)
-    return inspect.signature(fn)
+    else:
+        return inspect.signature(fn)
 
 
 def _hints(function: Callable[..., Any], label: str) -> dict[str, Any]:
@@ -127,7 +128,8 @@ def _written(function: Callable[..., Any]) -> dict[str, Any]:
     """Annotations as the author wrote them, unresolved."""
     if sys.version_info >= (3, 14):
         return annotationlib.get_annotations(function, format=annotationlib.Format.STRING)
-    return dict(function.__annotations__)
+    else:
+        return dict(function.__annotations__)
 
 
 def _where_written(function: Callable[..., Any], name: str) -> str:

@@ -44,7 +44,8 @@ def describe(problems: Iterable[tuple[str, str]], lead: str) -> str:
         if why not in known:
             known.append(why)
     parts = [f"{where}: {' or '.join(why)}" if where else " or ".join(why) for where, why in reasons.items()]
-    text = f"{lead}: {'; '.join(parts)}"
+    # Names may hold lone surrogates, which no answer can carry.
+    text = f"{lead}: {'; '.join(parts)}".encode("utf-8", "replace").decode("utf-8")
     return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
 
 

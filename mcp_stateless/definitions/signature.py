@@ -7,14 +7,14 @@ Arguments are decoded JSON and are read as pydantic reads JSON in its lax mode, 
   where the type takes strings, the string stays as it is;
 - null for a parameter with a default means the default, unless the type takes null;
 - an argument the function does not have is an error, except for those that a host adds by itself. The schema does not
-  say `additionalProperties: false`: hosts that add arguments check against it before they call.
+  say `additionalProperties: false`, so a host that adds arguments of its own does not contradict it.
 """
 
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs, ErrorDetails
@@ -94,8 +94,6 @@ class Signature:
         except ValidationError as error:
             repaired = self._repaired(given, error.errors(include_url=False))
             bound, given = self._retried(repaired, given, error), repaired
-        except UnicodeEncodeError as error:
-            raise ArgumentError("Invalid arguments: text should be valid Unicode, without lone surrogates") from error
         wrong = [(json_name, "should be a number, not a boolean") for json_name in self._booleans(given, bound)]
         if wrong:
             raise ArgumentError(describe(wrong, "Invalid arguments"))
@@ -217,10 +215,14 @@ def _describe_properties(properties: dict[str, dict[str, Any]], names: Mapping[s
 
 def _parsed(text: str) -> object:
     try:
-        value: object = json.loads(text)
+        value: object = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         return text
     return value
+
+
+def _no_constant(token: str) -> NoReturn:
+    raise ValueError(f"{token} is no JSON")
 
 
 def _became_number(given: object, bound: object) -> bool:

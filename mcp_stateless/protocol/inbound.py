@@ -12,7 +12,6 @@ body (-32020), version served (-32022), then, by the methods, method known (-326
 """
 
 import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
@@ -135,9 +134,13 @@ def decode_header(value: str) -> str:
     """
     if not (value.startswith("=?base64?") and value.endswith("?=") and len(value) >= len("=?base64??=")):
         return value
+    wrapped = value[len("=?base64?") : -len("?=")]
     try:
-        return base64.b64decode(value[len("=?base64?") : -len("?=")], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
+        raw = base64.b64decode(wrapped, validate=True)
+        if base64.b64encode(raw).decode() != wrapped:
+            raise ValueError("padded too much, or bits left over")
+        return raw.decode()
+    except ValueError as error:  # of which both decoders' own errors are kinds
         raise HeaderMismatch("Header mismatch: a mirrored header is not valid base64") from error
 
 
@@ -246,13 +249,16 @@ def _progress_token(meta: Mapping[str, object]) -> str | int | None:
     raise InvalidParams('Invalid params: "progressToken" must be a string or an integer')
 
 
+def log_level(name: object) -> LogLevel | None:
+    """The level of that name, if there is one."""
+    return next((level for level in LOG_LEVELS if level == name), None)
+
+
 def _log_level(meta: Mapping[str, object]) -> LogLevel | None:
-    level = meta.get(META_LOG_LEVEL)
-    if level is None:
-        return None
-    for known in LOG_LEVELS:
-        if level == known:
-            return known
+    name = meta.get(META_LOG_LEVEL)
+    level = log_level(name)
+    if name is None or level is not None:
+        return level
     raise InvalidParams(f"Invalid params: the log level must be one of {', '.join(LOG_LEVELS)}")
 
 

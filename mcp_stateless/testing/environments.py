@@ -112,7 +112,13 @@ class Subprocess:
         self.close()
         self._answers = queue.SimpleQueue()
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._env, cwd=self._cwd, text=True
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self._env,
+            cwd=self._cwd,
+            encoding="utf-8",
+            start_new_session=True,  # an interrupt at the terminal is for the parent, which closes this one
         )
         threading.Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True).start()
         self._answer(START_SECONDS, f"The process was not ready after {START_SECONDS} seconds")

@@ -1,4 +1,4 @@
-"""{{ cookiecutter.project_name }}: an MCP server on AWS Lambda. Add a tool by writing a typed function."""
+"""An MCP server on AWS Lambda. Add a tool by writing a typed function."""
 
 import difflib
 import re
@@ -7,7 +7,11 @@ from typing import Annotated
 from mcp_stateless import MCPServer, ToolError
 from pydantic import BaseModel, Field
 
-server = MCPServer("{{ cookiecutter.project_name }}", version="0.1.0", instructions="Exact answers about texts.")
+server = MCPServer(
+    "{{ cookiecutter.project_name }}",
+    version="0.1.0",
+    instructions="Exact answers about texts.",
+)
 
 
 class TextCounts(BaseModel):
@@ -20,7 +24,7 @@ class TextCounts(BaseModel):
 @server.tool()
 def count_words(text: Annotated[str, Field(description="The text to count")]) -> TextCounts:
     """Count the characters, words and lines of a text exactly."""
-    words = re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", text)
+    words = re.findall(r"[^\W_]+(?:['\u2019-][^\W_]+)*", text)
     if not words:
         raise ToolError("There is no word in the text")
     return TextCounts(

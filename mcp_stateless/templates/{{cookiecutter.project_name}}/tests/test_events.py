@@ -11,7 +11,9 @@ from handler.app import lambda_handler
 EVENTS = Path(__file__).parents[1] / "events"
 
 
-@pytest.mark.parametrize("event", sorted(set(EVENTS.glob("*.json")) - set(EVENTS.glob("*.expected.json"))), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "event", sorted(set(EVENTS.glob("*.json")) - set(EVENTS.glob("*.expected.json"))), ids=lambda path: path.stem
+)
 def test_an_event_is_answered_as_expected(event: Path) -> None:
     expected = json.loads(event.with_suffix(".expected.json").read_text())
 

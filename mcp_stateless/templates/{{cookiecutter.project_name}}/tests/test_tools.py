@@ -15,7 +15,7 @@ def test_the_server_offers_its_tools_with_descriptions() -> None:
 def test_words_are_counted_as_a_reader_would() -> None:
     result = Client(lambda_handler).call_tool("count_words", {"text": "Don't panic:\nit is a well-known text."})
 
-    assert result.structured_content == {"characters": 38, "words": 7, "lines": 2, "longest_word": "well-known"}
+    assert result.structured_content == {"characters": 37, "words": 7, "lines": 2, "longest_word": "well-known"}
 
 
 def test_a_text_without_words_is_an_error_the_model_can_read() -> None:
