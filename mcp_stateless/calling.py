@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final, TypeVar
 
+from mcp_stateless.calls.desk import CallDesk
+from mcp_stateless.calls.record import WireName
 from mcp_stateless.context import Running
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
 from mcp_stateless.definitions.tool import Tool
@@ -44,15 +46,42 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
     arguments = _arguments(exchange)
     if exchange.revision.modern:
         _check_parameter_headers(tool, arguments, exchange.headers)
-        if not declares(exchange.call.client_capabilities, getattr(tool, "requires", {})):
-            raise MissingClientCapability(getattr(tool, "requires", {}))
+        if not declares(exchange.call.client_capabilities, tool.requires):
+            raise MissingClientCapability(tool.requires)
     try:
-        bound = tool.signature.bind(arguments)
+        bound = _guarded(lambda: tool.signature.bind(arguments), tool, exchange)
+        desk = exchange.environment.desk
+        wire = None if desk is None else desk.wire_for(exchange.call, tool, exchange.headers)
+        if desk is not None and wire is not None:
+            return await _taken_in(desk, wire, tool, arguments, exchange)
         return await _run(registry, exchange, tool, bound, lambda value: tool_result(tool, value, exchange.revision))
     except ToolError as error:
         return failure(str(error))
     except InternalError as error:
         return failure(error.message)
+
+
+async def _taken_in(
+    desk: CallDesk, wire: WireName, tool: Tool, arguments: Mapping[str, object], exchange: Exchange
+) -> Wire:
+    """The call runs in another invocation; this one only says how to come back.
+
+    Raises:
+        CallNotStarted: nothing will run, and the caller gets an error instead of an id.
+    """
+    record = await desk.accept(
+        exchange.call,
+        tool,
+        arguments,
+        wire=wire,
+        principal=exchange.principal,
+        headers=exchange.headers,
+        client=exchange.client,
+    )
+    if wire == "ticket":
+        return desk.ticket(record, exchange.principal)
+    exchange.stream = desk.primed(record, exchange.principal)
+    return {}
 
 
 async def get_prompt(registry: Registry, exchange: Exchange) -> Wire:
@@ -167,11 +196,12 @@ async def _run(
     try:
         match await run(runnable, arguments, running):
             case Done(InputRequired() as required):
+                journal.check_ended(runnable.name)
                 journal.put(required)
                 return input_required(exchange, journal, runnable.name, version)
             case Done(value):
                 journal.check_ended(runnable.name)
-                return rendered(value)
+                return _guarded(lambda: rendered(value), runnable, exchange)
             case Asked():
                 return input_required(exchange, journal, runnable.name, version)
             case TimedOut(seconds):
@@ -183,6 +213,14 @@ async def _run(
     except NonDeterministicTool as error:
         log.error("%s", error)
         raise explained(error, journal, version) from error
+
+
+def _guarded(read: Callable[[], R], runnable: Runnable, exchange: Exchange) -> R:
+    """Read arguments in, or a result out: there, too, an author's code runs, in validators and serialisers."""
+    try:
+        return read()
+    except Exception as error:
+        raise told(runnable.name, error, exchange.reference) from error
 
 
 def _time_is_up(runnable: Runnable, seconds: float, exchange: Exchange) -> str:

@@ -153,7 +153,8 @@ class Context(Generic[T]):
         if not math.isfinite(progress) or not (total is None or math.isfinite(total)):
             raise ValueError("progress and total must be finite numbers")
         self._check_open()
-        await self._running.sink.progress(progress, total, message)
+        if not self._running.journal.replaying:
+            await self._running.sink.progress(progress, total, message)
 
     async def log(self, level: LogLevel, data: object, *, logger_name: str | None = None) -> None:
         """Send a log message to the client: nothing happens unless the server offers log messages.
@@ -161,7 +162,8 @@ class Context(Generic[T]):
         MCP log messages are deprecated since 2026-07-28; for an operator's log use `logging`.
         """
         self._check_open()
-        await self._running.sink.log(level, data, logger_name)
+        if not self._running.journal.replaying:
+            await self._running.sink.log(level, data, logger_name)
 
     async def debug(self, data: object, *, logger_name: str | None = None) -> None:
         await self.log("debug", data, logger_name=logger_name)

@@ -17,10 +17,13 @@ from mcp_stateless.errors import InternalError, InvalidRequest, ProtocolError
 from mcp_stateless.exchange import Environment, Exchange
 from mcp_stateless.invocation import LOCAL, SCOPE_KEY, Invocation
 from mcp_stateless.methods import answer, completed
+from mcp_stateless.principal import ANONYMOUS
 from mcp_stateless.protocol import envelope, inbound, sse
+from mcp_stateless.protocol.envelope import Notification, Response
 from mcp_stateless.protocol.inbound import Accepted, Batch, Call, Refused
 from mcp_stateless.protocol.media import JSON, accepts, is_json
-from mcp_stateless.protocol.revisions import Wire
+from mcp_stateless.protocol.revisions import ASSUMED, REVISIONS, Wire
+from mcp_stateless.protocol.sealing import Rejected
 from mcp_stateless.registry import Registry
 from mcp_stateless.results import failure
 
@@ -34,8 +37,6 @@ MAX_HEADER_BYTES: Final = 32 * 1024
 
 RESULT_OVERHEAD: Final = 2048
 """Bytes left for what surrounds the body in the invocation result: status, headers, field names."""
-
-ALLOWED_METHODS: Final = "POST, OPTIONS"
 
 log = logging.getLogger(__name__)
 
@@ -101,8 +102,10 @@ class Endpoint:
             return Reply(204, headers=self._cors.preflight_headers(headers))
         if not self._cors.allows(headers.get("origin")):
             return _refusal(Refused(InvalidRequest("Forbidden: the origin is not allowed"), status=403))
+        if scope["method"] == "GET" and self._is_poll(headers):
+            return await self._polled(headers["last-event-id"])
         if scope["method"] != "POST":
-            return Reply(405, headers={"allow": ALLOWED_METHODS})
+            return Reply(405, headers={"allow": "POST, OPTIONS"})
         invocation = scope.get(SCOPE_KEY, LOCAL)
         if refused := _unfit(scope, headers):
             return _refusal(refused)
@@ -111,7 +114,7 @@ class Endpoint:
         if body is None:
             error = InvalidRequest(f"Payload too large: the body may have {limit} bytes")
             return _refusal(Refused(error, status=413))
-        await self._started()
+        await self.started()
         return await self._post(body, headers, invocation)
 
     async def _post(self, body: bytes, headers: Mapping[str, str], invocation: Invocation) -> Reply:
@@ -128,20 +131,23 @@ class Endpoint:
                 return self._json(messages, 200, invocation) or self._too_large(None, invocation)
             case Refused() as refused:
                 return _refusal(refused)
-            case Accepted():
+            case Accepted(message):
+                await self._take_note(message, headers, invocation)
                 return Reply(202)
 
     async def _single(self, call: Call, headers: Mapping[str, str], invocation: Invocation) -> Reply:
         exchange = self._exchange(call, headers, invocation)
         message, status = await self._message(exchange)
+        if exchange.stream is not None:
+            return Reply(200, exchange.stream, sse.CONTENT_TYPE)
         notifications = exchange.collector.messages
         takes_json, takes_sse = accepts(headers.get("accept"))
         if takes_sse and (not takes_json or (notifications and not self._settings.json_response)):
             events = [envelope.encode(item) for item in (*notifications, message)]
             body = sse.finished(events)
             if len(events[-1]) <= self._settings.max_event_bytes and _fits(body, invocation):
-                return Reply(status, body, sse.CONTENT_TYPE)
-        return self._json(message, status, invocation) or self._too_large(exchange, invocation)
+                return Reply(status, body, sse.CONTENT_TYPE, exchange.reply_headers)
+        return self._json(message, status, invocation, exchange.reply_headers) or self._too_large(exchange, invocation)
 
     async def _message(self, exchange: Exchange) -> tuple[Wire, int]:
         call = exchange.call
@@ -154,9 +160,41 @@ class Endpoint:
     def _exchange(self, call: Call, headers: Mapping[str, str], invocation: Invocation) -> Exchange:
         return Exchange(call, self._environment, Headers(headers), invocation)
 
-    def _json(self, message: object, status: int, invocation: Invocation) -> Reply | None:
+    def _json(
+        self, message: object, status: int, invocation: Invocation, headers: Mapping[str, str] | None = None
+    ) -> Reply | None:
         body = envelope.encode(message)
-        return Reply(status, body) if _fits(body, invocation) else None
+        return Reply(status, body, headers=headers or {}) if _fits(body, invocation) else None
+
+    def _is_poll(self, headers: Mapping[str, str]) -> bool:
+        """A GET that asks for what became of a call. Without an id it asks for a stream that nobody can hold."""
+        revision = REVISIONS.get(headers.get(inbound.VERSION_HEADER, ""))
+        is_modern = revision is not None and revision.modern
+        return self._environment.desk is not None and bool(headers.get("last-event-id")) and not is_modern
+
+    async def _polled(self, event_id: str) -> Reply:
+        desk = self._environment.desk
+        assert desk is not None, "without a desk a GET is no poll"
+        try:
+            body = await desk.poll(event_id, ANONYMOUS)
+        except Rejected as reason:
+            log.warning("an event id was refused: %s", reason)
+            return _refusal(Refused(InvalidRequest("Invalid Last-Event-ID")))
+        if body is None:
+            return Reply(405, headers={"allow": "POST, OPTIONS"})
+        return Reply(200, body, sse.CONTENT_TYPE)
+
+    async def _take_note(
+        self, message: Notification | Response | None, headers: Mapping[str, str], invocation: Invocation
+    ) -> None:
+        """What an accepted message leads to. A cancellation counts only from the client that made the call."""
+        if not isinstance(message, Notification) or message.method != "notifications/cancelled":
+            return
+        rpc_id = message.params.get("requestId")
+        call = Call(0, message.method, message.params, ASSUMED)
+        exchange = self._exchange(call, headers, invocation)
+        if exchange.environment.desk is not None and exchange.client is not None and envelope.is_id(rpc_id):
+            await exchange.environment.desk.cancel(rpc_id, exchange.client)
 
     def _too_large(self, exchange: Exchange | None, invocation: Invocation) -> Reply:
         """The answer in place of one that the platform would refuse to carry; always HTTP 200, so that it is read."""
@@ -175,7 +213,7 @@ class Endpoint:
             result = completed(self._registry, exchange, result)
         return Reply(200, envelope.encode(envelope.result_message(call.id, result)))
 
-    async def _started(self) -> None:
+    async def started(self) -> None:
         """Run the start-up hooks, once per process: the first request runs them, requests at the same time wait."""
         if not self._start_hooks:
             return

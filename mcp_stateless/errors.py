@@ -14,6 +14,7 @@
         ├── InvalidParams             -32602  the params do not fit the method
         │   └── ResourceNotFound      -32602  (-32002 before 2026-07-28)
         ├── InternalError             -32603  the fault is ours; the reason is in the log only
+        ├── CallNotStarted            -32603  a long-running call was not taken in; nothing runs
         ├── HeaderMismatch            -32020  a mirrored header is missing, malformed or contradicts the body
         ├── MissingClientCapability   -32021  the request does not declare what the call needs
         └── UnsupportedVersion        -32022  the protocol version is not served
@@ -91,6 +92,10 @@ class ResourceNotFound(InvalidParams):
 
 
 class InternalError(ProtocolError):
+    code = -32603
+
+
+class CallNotStarted(ProtocolError):
     code = -32603
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from mcp_stateless.calls.client_token import HEADER, ClientToken
+from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.context import Headers
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.notifications import Collector
@@ -32,6 +34,8 @@ class Environment:
     clock: Callable[[], float] = time.time
     """Seconds since the epoch."""
     new_id: Callable[[], str] = random_id
+    desk: CallDesk | None = None
+    """Where long calls are taken in; None: every call runs in place."""
 
 
 @dataclass(slots=True)
@@ -44,6 +48,9 @@ class Exchange:
     invocation: Invocation
     principal: Principal = ANONYMOUS
     collector: Collector = field(init=False)
+    stream: bytes | None = None
+    """An SSE body that answers the call instead of a result: it will come later."""
+    reply_headers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.collector = Collector(self.call, self._log_level())
@@ -55,6 +62,14 @@ class Exchange:
     @property
     def revision(self) -> Revision:
         return self.call.revision
+
+    @property
+    def client(self) -> ClientToken | None:
+        """What a legacy client's token says, if it brought one that holds."""
+        token, keys = self.headers.get(HEADER), self.environment.keys
+        if token is None or keys is None or self.environment.desk is None:
+            return None
+        return ClientToken.opened(token, keys, self.principal, self.environment.clock())
 
     @property
     def reference(self) -> str:

@@ -103,7 +103,6 @@ class Journal:
             MissingClientCapability: this request does not declare that it can be asked that.
             CannotAsk: nobody can be asked in this call.
         """
-        self._check(question)
         name = self._name(question, key)
         if name in self.records.answers:
             answer = self.records.answers[name]
@@ -116,10 +115,16 @@ class Journal:
                     self._consume(f"answer {name}")
                     return value
             del self.records.answers[name]
+        self._check(question)
         self.pending[name] = question
         await self._settled()
         self.stopped = True
         raise Stop(name)
+
+    @property
+    def replaying(self) -> bool:
+        """Whether something recorded is still ahead: what the run does until then, the client has seen."""
+        return bool(self._unused())
 
     def put(self, required: InputRequired) -> None:
         """Take over the questions of an explicit `InputRequired`; raises as `ask` does, but never stops."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
 from mcp_stateless.calling import call_tool, complete, get_prompt, read_resource
+from mcp_stateless.calls.client_token import HEADER, ClientToken, asked_of
 from mcp_stateless.errors import InvalidParams, MethodNotFound
 from mcp_stateless.exchange import Exchange
 from mcp_stateless.listing import list_prompts, list_resources, list_templates, list_tools
@@ -52,8 +53,19 @@ def completed(registry: Registry, exchange: Exchange, result: Wire) -> Wire:
 
 
 async def _initialize(registry: Registry, exchange: Exchange) -> Wire:
+    if registry.gives_client_tokens(exchange.settings.client_token) and exchange.revision.closes_streams:
+        _give_client_token(exchange)
     card = revisions.fields("implementation", registry.implementation.to_wire(), exchange.revision)
     return {"protocolVersion": exchange.revision.name, "serverInfo": card, **_offer(registry, exchange)}
+
+
+def _give_client_token(exchange: Exchange) -> None:
+    keys, environment = exchange.environment.keys, exchange.environment
+    if environment.desk is None or keys is None:
+        return
+    token = ClientToken(environment.new_id(), asked_of(exchange.call.params.get("capabilities")))
+    expires_at = int(environment.clock()) + exchange.settings.client_token_ttl_s
+    exchange.reply_headers[HEADER] = token.sealed(keys, exchange.principal, expires_at)
 
 
 async def _discover(registry: Registry, exchange: Exchange) -> Wire:

@@ -151,9 +151,13 @@ def _read_sampling(answer: Mapping[str, object]) -> SamplingResult:
 
 def _read_roots(answer: Mapping[str, object]) -> list[Root]:
     roots = answer.get("roots")
-    if not isinstance(roots, list) or not all(isinstance(root, dict) and "uri" in root for root in roots):
+    if not isinstance(roots, list) or not all(_is_root(root) for root in roots):
         raise ValueError("a roots answer needs roots, each with its uri")
-    return [Root(str(root["uri"]), root.get("name")) for root in roots]
+    return [Root(root["uri"], root.get("name")) for root in roots]
+
+
+def _is_root(root: object) -> bool:
+    return isinstance(root, dict) and isinstance(root.get("uri"), str) and isinstance(root.get("name", ""), str)
 
 
 def _action(answer: Mapping[str, object]) -> str:

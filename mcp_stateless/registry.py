@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from mcp_stateless.content import Icon
 from mcp_stateless.definitions.completion import CompletionProvider
@@ -73,6 +73,10 @@ class Registry:
                 "The server has a completion function already; one function answers for all prompts and templates"
             )
         self.completion = completion
+
+    def gives_client_tokens(self, setting: Literal["auto", "always", "never"]) -> bool:
+        """Whether legacy clients get a token: it is only good for asking them something."""
+        return setting == "always" or (setting == "auto" and any(tool.asks for tool in self.tools.values()))
 
     def capabilities(self, *, logging: bool) -> Wire:
         """What this server serves and nothing else: list changes are never pushed, so `listChanged` is not offered."""

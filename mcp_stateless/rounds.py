@@ -21,6 +21,9 @@ PURPOSE: Final = "round"
 REFUSAL: Final = "Invalid params: the request state does not hold"
 """What every state that does not open is answered with; why is in the log."""
 
+_ASKING: Final = ("tools/call", "prompts/get", "resources/read")
+"""The methods whose result may be a question (2026-07-28, multi round-trip requests)."""
+
 _REPEATED: Final = ("inputResponses", "requestState", "_meta")
 """Params that differ between the rounds of one call."""
 
@@ -35,6 +38,8 @@ def open_journal(exchange: Exchange, version: str) -> Journal:
     """
     if not exchange.revision.modern:
         return Journal(_fresh(exchange), refusal=_no_way)
+    if exchange.call.method not in _ASKING:
+        return Journal(_fresh(exchange), refusal=_not_here)
     if exchange.environment.keys is None:
         return Journal(_fresh(exchange), capabilities=exchange.call.client_capabilities, refusal=_no_key)
     offered = _answers(exchange.call.params)
@@ -117,6 +122,10 @@ def _binding(exchange: Exchange) -> tuple[str, ...]:
 
 def _no_way() -> ToolError:
     return CannotAsk("This call cannot ask the user: the client speaks a protocol revision from before 2026-07-28")
+
+
+def _not_here() -> ToolError:
+    return CannotAsk("A completion cannot ask the user; ask in the tool, prompt or resource")
 
 
 def _no_key() -> ToolError:

@@ -4,18 +4,21 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from mcp_stateless.calls.desk import CallDesk
+from mcp_stateless.calls.setup import ON_LAMBDA, set_up
+from mcp_stateless.calls.worker import Worker
 from mcp_stateless.content import Annotations, Icon, ToolAnnotations
 from mcp_stateless.definitions.completion import CompletionProvider
 from mcp_stateless.definitions.prompt import Prompt
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
-from mcp_stateless.definitions.tool import Tool
+from mcp_stateless.definitions.tool import DEFAULT_TIMEOUT_S, LongRunning, Tool
 from mcp_stateless.definitions.uri_template import is_template
 from mcp_stateless.endpoint import Endpoint, StartHook
 from mcp_stateless.errors import ConfigurationError
 from mcp_stateless.exchange import Environment, random_id
-from mcp_stateless.protocol.sealing import MIN_KEY_BYTES, KeyRing
+from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES, KeyRing
 from mcp_stateless.registry import Implementation, Registry
 from mcp_stateless.settings import Settings
 
@@ -24,9 +27,6 @@ if TYPE_CHECKING:
     from mangum.types import ASGI
 
     from mcp_stateless.aws import LambdaHandler
-
-ON_LAMBDA: Final = "AWS_LAMBDA_FUNCTION_NAME"
-"""Environment variable that Lambda sets in every function."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +62,12 @@ class MCPServer:
         implementation = Implementation(name, version, title, description, website_url, icons)
         self.registry = Registry(implementation, instructions)
         self._start_hooks: list[StartHook] = []
-        environment = Environment(self.settings, _key_ring(self.settings), clock, new_id)
+        keys = _key_ring(self.settings)
+        self._worker: Worker | None = None
+        self._desk: CallDesk | None = None
+        if self.settings.polling != "off":
+            self._worker, self._desk = set_up(self.registry, self.settings, keys, clock, new_id)
+        environment = Environment(self.settings, keys, clock, new_id, self._desk)
         self._endpoint = Endpoint(self.registry, environment, self._start_hooks)
 
     @property
@@ -81,6 +86,11 @@ class MCPServer:
         structured_output: bool | None = None,
         input_schema: Mapping[str, object] | None = None,
         in_thread: bool = True,
+        long_running: LongRunning = False,
+        timeout_seconds: int = DEFAULT_TIMEOUT_S,
+        retries: int = 0,
+        requires: Sequence[str] = (),
+        asks: bool | None = None,
     ) -> Callable[[F], F]:
         """Register a function as a tool. Its parameters become the input schema, its docstring the description.
 
@@ -88,6 +98,11 @@ class MCPServer:
         `input_schema`: shown to clients instead of the generated one, untouched.
         `in_thread`: a `def` runs in a worker thread; False runs it on the event loop's thread, for libraries that are
         bound to one thread, and then no time limit can end it.
+        `long_running`: True runs it in a work invocation wherever the client can come back for the result, for at most
+        `timeout_seconds`, again up to `retries` times if its worker is lost; "optional" likewise, but never makes a
+        2026-07-28 client come back; "task" takes only clients that declare the tasks extension.
+        `requires`: client capabilities it cannot do without: "elicitation", "elicitation.url", "sampling", "roots".
+        `asks`: whether it may ask the client; None looks for `ctx.elicit(...)` and the like in its own code.
 
         Raises:
             ConfigurationError: the function cannot be called by name with JSON values, or the name is taken.
@@ -105,6 +120,11 @@ class MCPServer:
                 structured_output=structured_output,
                 input_schema=input_schema,
                 in_thread=in_thread,
+                long_running=long_running,
+                timeout_seconds=timeout_seconds,
+                retries=retries,
+                requires=requires,
+                asks=asks,
             )
             self.registry.add_tool(tool)
             return fn
@@ -222,8 +242,20 @@ class MCPServer:
     def lambda_handler(self, app: "ASGI | None" = None) -> "LambdaHandler":
         """The function to name in a Lambda's `Handler`: `app` behind Mangum, by default the endpoint alone."""
         from mcp_stateless.aws import LambdaHandler
+        from mcp_stateless.work_events import work_rows
 
-        return LambdaHandler(self._endpoint if app is None else app, self.settings)
+        self._check_ready()
+        rows = () if self._worker is None or self._desk is None else work_rows(self._worker, self._desk, self._endpoint)
+        return LambdaHandler(self._endpoint if app is None else app, self.settings, rows=rows)
+
+    def _check_ready(self) -> None:
+        """What can only be said once all tools are registered, and has to be said before the first call."""
+        asking = [tool.name for tool in self.registry.tools.values() if tool.asks]
+        if asking and not self.settings.signing_keys and ON_LAMBDA in os.environ:
+            raise ConfigurationError(
+                f"{asking[0]} asks the client, and on Lambda that needs a signing key that all environments share. "
+                f"Set MCP_SIGNING_KEYS to one; make it with: {MAKE_A_KEY}"
+            )
 
 
 def _refuse_bare_decorator(first_argument: object, usage: str) -> None:

@@ -4,18 +4,23 @@ An implementation keeps these promises, and the contract tests hold it to them:
 
 - Each method is one decision, carried out whole or not at all, whoever else moves the same record at the same time.
 - What a method returned is there for the next one, from any process (strongly consistent).
-- A record past `until_ms` counts as gone at once, deleted or not.
+- A record past `until_ms` counts as gone at once, deleted or not. Only its id stays taken as long as it lies there.
+- The arguments, and the outcome, of a record may be kept beside it: only a claim is sure to return the arguments, only
+  `read` the outcome. Elsewhere they may be empty and None. Maps come in no particular order.
 - JSON comes back as it was given: no float becomes another number, no empty text or list is lost.
 - Errors are those named below and no others: what the service behind it raises is translated inside.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from mcp_stateless.calls.record import CallRecord, Move
 from mcp_stateless.errors import McpStatelessError
 from mcp_stateless.protocol.revisions import Wire
+
+MAX_TEXT_BYTES: Final = 5_900_000
+"""The longest arguments and the longest outcome, in UTF-8: about what a request or a reply on Lambda can carry."""
 
 
 class StoreUnavailable(McpStatelessError):
@@ -38,6 +43,11 @@ class Entry:
     messages: Sequence[Wire]
 
 
+def entry_number(attempt: int, number: int) -> int:
+    """The number of an attempt's batch among all batches of a call."""
+    return attempt * 10**9 + number
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A call as one read finds it, and the log batches after the number that was asked for."""
@@ -53,13 +63,13 @@ class CallStore(Protocol):
         """Put a new record.
 
         Raises:
-            MoveRefused: there is one with this id; it carries that one.
+            MoveRefused: there is one with this id; it carries that one, or None if that one has expired.
             RecordTooLarge: its arguments cannot be held.
             StoreUnavailable, StoreMisconfigured.
         """
 
     async def apply(self, call_id: str, move: Move, now_ms: int) -> CallRecord:
-        """Carry out a move, and return the record after it, arguments included.
+        """Carry out a move, and return the record after it.
 
         Raises:
             MoveRefused: the record does not allow it, or there is none.
@@ -77,7 +87,7 @@ class CallStore(Protocol):
     async def read(self, call_id: str, after: int, now_ms: int) -> Snapshot | None:
         """The record and the log batches after a number (0: all of them); None: there is none, or it has expired.
 
-        The record comes with its outcome, and without its arguments if those are not kept beside it.
+        The record comes with its outcome, but without its arguments if those are kept beside it.
 
         Raises:
             StoreUnavailable, StoreMisconfigured.

@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
 
 from mcp_stateless.content import Icon, ToolAnnotations
 from mcp_stateless.context import Context
@@ -13,8 +13,19 @@ from mcp_stateless.definitions.output import MISSING, Output, ToolResult, Wire
 from mcp_stateless.definitions.parameters import function_name, is_async
 from mcp_stateless.definitions.signature import Signature
 from mcp_stateless.definitions.structured import object_output_schema, object_structured
+from mcp_stateless.errors import ConfigurationError
 
 __all__ = ["MISSING", "Tool", "ToolResult", "object_output_schema", "object_structured"]
+
+LongRunning: TypeAlias = Literal["optional", "task"] | bool
+
+DEFAULT_TIMEOUT_S: Final = 120
+
+MAX_TIMEOUT_S: Final = 895
+"""Lambda ends an invocation after 900 s; the result still has to be written."""
+
+ASKING: Final = frozenset({"elicit", "elicit_url", "sample", "list_roots"})
+"""Context methods that ask the client."""
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +48,15 @@ class Tool:
     is_async: bool = False
     in_thread: bool = True
     """Whether a function that is not async runs in a thread of its own."""
+    long_running: LongRunning = False
+    timeout_s: int = DEFAULT_TIMEOUT_S
+    """What one run of a long-running tool may take."""
+    retries: int = 0
+    """How often a long-running tool is started again when its worker was lost."""
+    requires: Mapping[str, object] = field(default_factory=dict)
+    """Client capabilities without which it is not called, as in `ClientCapabilities`."""
+    asks: bool = False
+    """Whether it may ask the client something."""
 
     @classmethod
     def from_function(
@@ -52,6 +72,11 @@ class Tool:
         structured_output: bool | None = None,
         input_schema: Mapping[str, Any] | None = None,
         in_thread: bool = True,
+        long_running: LongRunning = False,
+        timeout_seconds: int = DEFAULT_TIMEOUT_S,
+        retries: int = 0,
+        requires: Sequence[str] = (),
+        asks: bool | None = None,
     ) -> "Tool":
         """Without a `description`, the docstring speaks; its parameter sections describe the arguments.
 
@@ -60,6 +85,7 @@ class Tool:
         """
         found = function_name(fn, name, "tool")
         label = f"Tool {found!r}"
+        _check_long_running(label, long_running, timeout_seconds, retries)
         signature = Signature.of(fn, name=label, input_schema=input_schema)
         tool = cls(
             name=found,
@@ -74,6 +100,11 @@ class Tool:
             meta=meta,
             is_async=is_async(fn),
             in_thread=in_thread,
+            long_running=long_running,
+            timeout_s=timeout_seconds,
+            retries=retries,
+            requires=_capabilities(label, requires),
+            asks=bool(requires) or _seems_to_ask(fn) if asks is None else asks,
         )
         warnings = list(host_warnings(found, signature.input_schema))
         if warnings:
@@ -118,6 +149,40 @@ class Tool:
         if self.annotations is not None:
             wire["annotations"] = self.annotations.to_wire()
         return {**wire, **icons_and_meta(self.icons, self.meta)}
+
+
+def _check_long_running(label: str, long_running: LongRunning, timeout_seconds: int, retries: int) -> None:
+    if long_running not in (False, True, "optional", "task"):
+        raise ConfigurationError(f'{label}: long_running takes False, True, "optional" or "task"')
+    if not 0 < timeout_seconds <= MAX_TIMEOUT_S or retries < 0:
+        raise ConfigurationError(f"{label}: timeout_seconds takes 1 to {MAX_TIMEOUT_S}, retries 0 or more")
+    if long_running is False and (timeout_seconds != DEFAULT_TIMEOUT_S or retries):
+        raise ConfigurationError(f"{label}: timeout_seconds and retries are for tools with long_running=True")
+
+
+def _capabilities(label: str, requires: Sequence[str]) -> Mapping[str, object]:
+    known: dict[str, Mapping[str, object]] = {
+        "elicitation": {"elicitation": {"form": {}}},
+        "elicitation.url": {"elicitation": {"url": {}}},
+        "sampling": {"sampling": {}},
+        "roots": {"roots": {}},
+    }
+    unknown = [name for name in requires if name not in known]
+    if isinstance(requires, str) or unknown:
+        raise ConfigurationError(f"{label}: requires takes a list of {', '.join(known)}")
+    needed: dict[str, object] = {}
+    for name in requires:
+        for capability, details in known[name].items():
+            earlier = needed.get(capability)
+            assert isinstance(details, dict)
+            needed[capability] = {**earlier, **details} if isinstance(earlier, dict) else details
+    return needed
+
+
+def _seems_to_ask(fn: Callable[..., Any]) -> bool:
+    """Whether the function's own code names a method that asks. What its helpers do is not seen: hence `asks=`."""
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    return code is not None and not ASKING.isdisjoint(code.co_names)
 
 
 def icons_and_meta(icons: Sequence[Icon], meta: Mapping[str, object] | None) -> Wire:

@@ -90,7 +90,7 @@ def read(value: object) -> Message:
 def readable_id(value: object) -> RequestId | None:
     """The id to put into an error about `value`, or None to leave it out."""
     candidate = value.get("id") if isinstance(value, dict) else None
-    return candidate if _is_id(candidate) else None
+    return candidate if is_id(candidate) else None
 
 
 def result_message(request_id: RequestId, result: Mapping[str, object]) -> Wire:
@@ -125,10 +125,11 @@ def encode(message: object) -> bytes:
 
 def _id(value: Mapping[str, object]) -> RequestId:
     candidate = value.get("id")
-    if not _is_id(candidate):
+    if not is_id(candidate):
         raise InvalidRequest('Invalid request: "id" must be a string or an integer')
     return candidate
 
 
-def _is_id(candidate: object) -> TypeGuard[RequestId]:
+def is_id(candidate: object) -> TypeGuard[RequestId]:
+    """A string or an integer; a boolean is neither."""
     return isinstance(candidate, str) or (isinstance(candidate, int) and not isinstance(candidate, bool))

@@ -84,9 +84,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Notifications and posted responses: answered by a bare 202."""
+    """Notifications and posted responses: answered by a bare 202, whatever comes of them."""
 
-    posted: Response | None = None
+    message: Notification | Response | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ def _accepted(message: Notification | Response, headers: Mapping[str, str], serv
     name = headers.get(VERSION_HEADER)
     if name is not None and name not in served:
         raise InvalidRequest(f"Unsupported protocol version; supported: {', '.join(served)}")
-    return Accepted(message if isinstance(message, Response) else None)
+    return Accepted(message)
 
 
 def _progress_token(meta: Mapping[str, object]) -> str | int | None:
