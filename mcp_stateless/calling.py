@@ -6,12 +6,12 @@ errors. Everywhere else it is a JSON-RPC error. Only what an author raised on pu
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
 from typing import Final, TypeVar
 
-from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.calls.record import WireName
+from mcp_stateless.calls.waiting import is_waiting
 from mcp_stateless.context import Running
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
 from mcp_stateless.definitions.tool import Tool
@@ -25,14 +25,16 @@ from mcp_stateless.errors import (
     ToolError,
 )
 from mcp_stateless.exchange import Exchange
+from mcp_stateless.journal import Journal
+from mcp_stateless.long_calls import next_round, take_in
 from mcp_stateless.protocol import revisions
 from mcp_stateless.protocol.inbound import decode_header
 from mcp_stateless.protocol.revisions import Wire
-from mcp_stateless.questions import InputRequired, declares
+from mcp_stateless.questions import InputRequired, Question, declares
 from mcp_stateless.registry import Registry
-from mcp_stateless.results import failure, told, tool_result
-from mcp_stateless.rounds import explained, input_required, open_journal
-from mcp_stateless.run import Asked, Done, Failed, Interrupted, Runnable, TimedOut, run
+from mcp_stateless.results import failure, guarded, told, tool_result
+from mcp_stateless.rounds import explained, fresh, input_required, open_journal
+from mcp_stateless.run import Asked, Detached, Done, Failed, Interrupted, Runnable, TimedOut, run
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 
@@ -48,40 +50,41 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
         _check_parameter_headers(tool, arguments, exchange.headers)
         if not declares(exchange.call.client_capabilities, tool.requires):
             raise MissingClientCapability(tool.requires)
+    desk = exchange.environment.desk
     try:
-        bound = _guarded(lambda: tool.signature.bind(arguments), tool, exchange)
-        desk = exchange.environment.desk
+        if desk is not None and exchange.revision.modern and is_waiting(exchange.call.params):
+            return await next_round(desk, exchange, tool)
+        bound = guarded(lambda: tool.signature.bind(arguments), tool.name, exchange.reference)
         wire = None if desk is None else desk.wire_for(exchange.call, tool, exchange.headers)
-        if desk is not None and wire is not None:
-            return await _taken_in(desk, wire, tool, arguments, exchange)
-        return await _run(registry, exchange, tool, bound, lambda value: tool_result(tool, value, exchange.revision))
+        if desk is not None and wire is not None and not tool.detaches:
+            return await take_in(desk, wire, exchange, tool, arguments, fresh(exchange))
+        return await _run_tool(registry, exchange, tool, arguments, bound, wire)
     except ToolError as error:
         return failure(str(error))
     except InternalError as error:
         return failure(error.message)
 
 
-async def _taken_in(
-    desk: CallDesk, wire: WireName, tool: Tool, arguments: Mapping[str, object], exchange: Exchange
+async def _run_tool(
+    registry: Registry,
+    exchange: Exchange,
+    tool: Tool,
+    arguments: Mapping[str, object],
+    bound: Mapping[str, object],
+    wire: WireName | None,
 ) -> Wire:
-    """The call runs in another invocation; this one only says how to come back.
+    """Run a tool in place; at a question to a legacy client, and where it detaches, it becomes a long call."""
+    desk = exchange.environment.desk
 
-    Raises:
-        CallNotStarted: nothing will run, and the caller gets an error instead of an id.
-    """
-    record = await desk.accept(
-        exchange.call,
-        tool,
-        arguments,
-        wire=wire,
-        principal=exchange.principal,
-        headers=exchange.headers,
-        client=exchange.client,
-    )
-    if wire == "ticket":
-        return desk.ticket(record, exchange.principal)
-    exchange.stream = desk.primed(record, exchange.principal)
-    return {}
+    async def go_on_later(journal: Journal, asked: Mapping[str, Question] | None) -> Wire:
+        assert desk is not None, "only a server with a desk can ask legacy clients and detach"
+        return await take_in(desk, wire or "polled", exchange, tool, arguments, journal.records, asked)
+
+    def rendered(value: object) -> Wire:
+        return tool_result(tool, value, exchange.revision)
+
+    journal = open_journal(exchange, registry.implementation.version, can_detach=wire is not None)
+    return await _run(registry, exchange, tool, bound, rendered, journal, go_on_later)
 
 
 async def get_prompt(registry: Registry, exchange: Exchange) -> Wire:
@@ -169,8 +172,9 @@ async def _run_outside_tools(
     arguments: Mapping[str, object],
     rendered: Callable[[object], Wire],
 ) -> Wire:
+    journal = open_journal(exchange, registry.implementation.version)
     try:
-        return await _run(registry, exchange, runnable, arguments, rendered)
+        return await _run(registry, exchange, runnable, arguments, rendered, journal, _never)
     except ToolError as error:
         raise InternalError(str(error)) from error
 
@@ -181,6 +185,8 @@ async def _run(
     runnable: Runnable,
     arguments: Mapping[str, object],
     rendered: Callable[[object], Wire],
+    journal: Journal,
+    go_on_later: Callable[[Journal, Mapping[str, Question] | None], Awaitable[Wire]],
 ) -> Wire:
     """Run the function and make a result of how it ended.
 
@@ -189,7 +195,6 @@ async def _run(
         ToolError: the function raised one, or what it returned cannot be sent.
     """
     version = registry.implementation.version
-    journal = open_journal(exchange, version)
     running = Running(
         exchange.call, exchange.collector, journal, exchange.headers, exchange.principal, exchange.invocation
     )
@@ -201,7 +206,12 @@ async def _run(
                 return input_required(exchange, journal, runnable.name, version)
             case Done(value):
                 journal.check_ended(runnable.name)
-                return _guarded(lambda: rendered(value), runnable, exchange)
+                return guarded(lambda: rendered(value), runnable.name, exchange.reference)
+            case Detached():
+                return await go_on_later(journal, None)
+            case Asked() if not exchange.revision.modern:
+                journal.ask_again(runnable.name)
+                return await go_on_later(journal, journal.pending)
             case Asked():
                 return input_required(exchange, journal, runnable.name, version)
             case TimedOut(seconds):
@@ -215,12 +225,8 @@ async def _run(
         raise explained(error, journal, version) from error
 
 
-def _guarded(read: Callable[[], R], runnable: Runnable, exchange: Exchange) -> R:
-    """Read arguments in, or a result out: there, too, an author's code runs, in validators and serialisers."""
-    try:
-        return read()
-    except Exception as error:
-        raise told(runnable.name, error, exchange.reference) from error
+async def _never(journal: Journal, asked: Mapping[str, Question] | None) -> Wire:
+    raise AssertionError("only tools become long calls")
 
 
 def _time_is_up(runnable: Runnable, seconds: float, exchange: Exchange) -> str:

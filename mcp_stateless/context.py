@@ -292,6 +292,15 @@ class Context(Generic[T]):
         self._check_open()
         return await self._running.journal.step(key, fn)
 
+    async def detach(self) -> None:
+        """From here on, run in another invocation, where this call can: up to here its questions are round trips.
+
+        The function is run again from the start, with the answers and steps that were recorded; when it comes here
+        again, it goes on. Where nobody can come back for the result, it goes on at once, within the request's time.
+        """
+        self._check_open()
+        await self._running.journal.detach()
+
     def _check_open(self) -> None:
         if self._running.over:
             raise CallEnded("this call was answered already; nothing more can be sent for it")
@@ -363,6 +372,9 @@ class Blocking:
 
     def step(self, key: str, fn: Callable[..., Any]) -> Any:
         return self._wait(self._context.step(key, fn))
+
+    def detach(self) -> None:
+        self._wait(self._context.detach())
 
     def _wait(self, coroutine: Coroutine[Any, Any, R]) -> R:
         loop = self._running.loop

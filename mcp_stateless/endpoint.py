@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from mcp_stateless.calls import polled
 from mcp_stateless.context import Headers
 from mcp_stateless.cors import Cors
 from mcp_stateless.errors import InternalError, InvalidRequest, ProtocolError
 from mcp_stateless.exchange import Environment, Exchange
 from mcp_stateless.invocation import LOCAL, SCOPE_KEY, Invocation
-from mcp_stateless.methods import answer, completed
+from mcp_stateless.methods import answer
 from mcp_stateless.principal import ANONYMOUS
 from mcp_stateless.protocol import envelope, inbound, sse
 from mcp_stateless.protocol.envelope import Notification, Response
@@ -25,7 +26,6 @@ from mcp_stateless.protocol.media import JSON, accepts, is_json
 from mcp_stateless.protocol.revisions import ASSUMED, REVISIONS, Wire
 from mcp_stateless.protocol.sealing import Rejected
 from mcp_stateless.registry import Registry
-from mcp_stateless.results import failure
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -176,7 +176,7 @@ class Endpoint:
         desk = self._environment.desk
         assert desk is not None, "without a desk a GET is no poll"
         try:
-            body = await desk.poll(event_id, ANONYMOUS)
+            body = await polled.poll(desk, event_id, ANONYMOUS)
         except Rejected as reason:
             log.warning("an event id was refused: %s", reason)
             return _refusal(Refused(InvalidRequest("Invalid Last-Event-ID")))
@@ -188,27 +188,30 @@ class Endpoint:
         self, message: Notification | Response | None, headers: Mapping[str, str], invocation: Invocation
     ) -> None:
         """What an accepted message leads to. A cancellation counts only from the client that made the call."""
-        if not isinstance(message, Notification) or message.method != "notifications/cancelled":
+        desk = self._environment.desk
+        if desk is None or message is None:
+            return
+        if isinstance(message, Response):
+            if message.id is not None:
+                await polled.take_answer(desk, message.id, message.outcome, ANONYMOUS)
             return
         rpc_id = message.params.get("requestId")
-        call = Call(0, message.method, message.params, ASSUMED)
-        exchange = self._exchange(call, headers, invocation)
-        if exchange.environment.desk is not None and exchange.client is not None and envelope.is_id(rpc_id):
-            await exchange.environment.desk.cancel(rpc_id, exchange.client)
+        if message.method == "notifications/cancelled" and envelope.is_id(rpc_id):
+            client = self._exchange(Call(0, message.method, message.params, ASSUMED), headers, invocation).client
+            if client is not None:
+                await desk.cancel(client.call_id(rpc_id))
 
     def _too_large(self, exchange: Exchange | None, invocation: Invocation) -> Reply:
         """The answer in place of one that the platform would refuse to carry; always HTTP 200, so that it is read."""
         text = f"is too large: a reply may have {invocation.max_response_bytes} bytes, encoded for Lambda"
         if exchange is None:
-            return Reply(
-                200, envelope.encode(envelope.error_message(None, InternalError(f"The batch's result {text}")))
-            )
+            error = InternalError(f"The batch's result {text}")
+            return Reply(200, envelope.encode(envelope.error_message(None, error)))
         call = exchange.call
         if call.method != "tools/call":
             error = InternalError(f"The result of {call.method} {text}")
             return Reply(200, envelope.encode(envelope.error_message(call.id, error)))
-        name = str(call.params["name"])
-        result = failure(f"The result of {name} {text}. Ask for less, or for a part of it.")
+        result = failure(f"The result of {call.params['name']} {text}. Ask for less, or for a part of it.")
         if call.revision.modern:
             result = completed(self._registry, exchange, result)
         return Reply(200, envelope.encode(envelope.result_message(call.id, result)))

@@ -4,6 +4,7 @@
     ├── ConfigurationError            a server, tool or setting is wrong: raised at registration or start-up
     ├── ToolError                     a tool says what went wrong; its text reaches the model
     │   ├── ArgumentError             the arguments of a call do not fit the tool's parameters
+    │   ├── AskError                  the client answered a question with an error
     │   ├── StepError                 a recorded step failed; raised again by every replay
     │   ├── CannotAsk                 the client cannot be asked in this call
     │   └── NonDeterministicTool      a replay took another way than the run before it
@@ -45,6 +46,10 @@ class ArgumentError(ToolError):
 
 class StepError(ToolError):
     """A step of a call failed. The failure is recorded: every replay raises it again, none runs the step."""
+
+
+class AskError(ToolError):
+    """The client answered a question with a JSON-RPC error, whose message this is. It is an answer, and recorded."""
 
 
 class CannotAsk(ToolError):

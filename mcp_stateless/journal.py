@@ -17,20 +17,24 @@ from typing import Any, Final
 
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from mcp_stateless.errors import MissingClientCapability, NonDeterministicTool, StepError, ToolError
+from mcp_stateless.errors import AskError, MissingClientCapability, NonDeterministicTool, StepError, ToolError
 from mcp_stateless.questions import InputRequired, Question
 
 SETTLE_S: Final = 1.0
 """How long a new question waits for recorded answers that other tasks of the same run have not come to yet."""
 
-MOST_CHANGES: Final = 2
-"""Rounds that may find answers nobody asks for any more; a question text with the time in it would go on for ever."""
+MOST_STALE_ANSWERS: Final = 2
+"""Answers that nobody asks for any more; a question with the time in its text would collect them for ever."""
 
 log = logging.getLogger(__name__)
 
 
 class Stop(BaseException):
     """Ends a run at an unanswered question. Not an `Exception`: a tool's own handlers must let it pass."""
+
+
+class Detach(BaseException):
+    """Ends a run that goes on in another invocation."""
 
 
 @dataclass(slots=True)
@@ -40,7 +44,8 @@ class Records:
     call_id: str
     started_at: float
     """Seconds since the epoch."""
-    answers: dict[str, object] = field(default_factory=dict)
+    answers: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Name of a question -> `{"result": ...}` or `{"error": {...}}`, as the client answered."""
     steps: dict[str, dict[str, object]] = field(default_factory=dict)
     """Key -> `{"value": ...}` or `{"error": text}`."""
     asked: list[str] = field(default_factory=list)
@@ -48,7 +53,6 @@ class Records:
     state: object = None
     """What an author put into an explicit `InputRequired`."""
     rounds: int = 0
-    changes: int = 0
     version: str = ""
     """Version of the server that recorded this."""
 
@@ -69,19 +73,23 @@ class Journal:
         *,
         offered: Mapping[str, object] | None = None,
         capabilities: Mapping[str, object] | None = None,
-        refusal: Callable[[], ToolError] | None = None,
+        refusal: Callable[[Question], Exception] | None = None,
         keep_step: Callable[[str, dict[str, object]], Awaitable[None]] | None = None,
+        can_detach: bool = False,
     ) -> None:
-        """`refusal`: what to raise for any question, where this call has no way to ask.
+        """`capabilities`: what the client declared it can be asked.
 
+        `refusal`: what to raise for a question that cannot be put to it; the missing capability, unless said otherwise.
         `keep_step`: writes a step down before its value is used; without one, the records as a whole are kept.
+        `can_detach`: the call can go on in another invocation.
         """
         self.records = records
         self.pending: dict[str, Question] = {}
         self.stopped = False
         self.offered = offered or {}
         self._capabilities = capabilities or {}
-        self._refusal = refusal
+        self._refusal = refusal or _missing
+        self._can_detach = can_detach
         self._keep_step = keep_step
         self._consumed: set[str] = set()
         self._asked_now: dict[str, str] = {}
@@ -90,10 +98,10 @@ class Journal:
         self._progress = asyncio.Event()
         for name in records.asked:
             if name in self.offered:
-                records.answers[name] = self.offered[name]
+                records.answers[name] = {"result": self.offered[name]}
 
     def can_ask(self, question: Question) -> bool:
-        return self._refusal is None and question.may_be_put_to(self._capabilities)
+        return question.may_be_put_to(self._capabilities)
 
     async def ask(self, question: Question, key: str | None) -> Any:
         """The answer to a question; without one, the run ends here.
@@ -105,16 +113,11 @@ class Journal:
         """
         name = self._name(question, key)
         if name in self.records.answers:
-            answer = self.records.answers[name]
             try:
-                value = question.read(answer) if isinstance(answer, Mapping) else None
+                return self._answered(name, question)
             except ValueError as error:
-                log.info("the answer to %r is asked for again: %s", name, error)
-            else:
-                if value is not None:
-                    self._consume(f"answer {name}")
-                    return value
-            del self.records.answers[name]
+                log.info("the question %r is asked again: %s", name, error)
+                del self.records.answers[name]
         self._check(question)
         self.pending[name] = question
         await self._settled()
@@ -125,6 +128,16 @@ class Journal:
     def replaying(self) -> bool:
         """Whether something recorded is still ahead: what the run does until then, the client has seen."""
         return bool(self._unused())
+
+    async def detach(self) -> None:
+        """Go on in another invocation, where there can be one; there, and where there cannot, this does nothing.
+
+        Raises:
+            Detach: the run ends here.
+        """
+        if self._can_detach:
+            self.stopped = True
+            raise Detach
 
     def put(self, required: InputRequired) -> None:
         """Take over the questions of an explicit `InputRequired`; raises as `ask` does, but never stops."""
@@ -178,22 +191,30 @@ class Journal:
             NonDeterministicTool: questions keep changing from run to run.
         """
         records = self.records
-        if any(item.startswith("answer ") for item in self._unused()):
-            records.changes += 1
-            if records.changes >= MOST_CHANGES:
-                raise NonDeterministicTool(
-                    f"{name} asks something else each time it is run again, perhaps with the time or a random value in "
-                    "the question; give the question a key"
-                )
+        if sum(item.startswith("answer ") for item in self._unused()) >= MOST_STALE_ANSWERS:
+            raise NonDeterministicTool(
+                f"{name} asks something else each time it is run again, perhaps with the time or a random value in "
+                "the question; give the question a key"
+            )
         records.asked = sorted(self.pending) if self.stopped else []
         records.rounds += 1
         return records
 
     def _check(self, question: Question) -> None:
-        if self._refusal is not None:
-            raise self._refusal()
         if not question.may_be_put_to(self._capabilities):
-            raise MissingClientCapability(question.needs)
+            raise self._refusal(question)
+
+    def _answered(self, name: str, question: Question) -> object:
+        """The answer as the question reads it; raises `ValueError` if it does not fit, `AskError` if it is an error."""
+        answer = self.records.answers[name]
+        if "error" in answer:
+            self._consume(f"answer {name}")
+            error = answer["error"]
+            raise AskError(str(error.get("message", "")) if isinstance(error, dict) else "")
+        result = answer["result"]
+        value = question.read(result if isinstance(result, dict) else {})
+        self._consume(f"answer {name}")
+        return value
 
     def _name(self, question: Question, key: str | None) -> str:
         digest = question.digest
@@ -240,6 +261,10 @@ class Journal:
             return {"value": json.loads(json.dumps(to_jsonable_python(value), allow_nan=False))}
         except (PydanticSerializationError, ValueError) as error:
             raise ToolError(f"The step {key!r} returned a value that JSON cannot carry") from error
+
+
+def _missing(question: Question) -> Exception:
+    return MissingClientCapability(question.needs)
 
 
 def _wants_key(fn: Callable[..., Any]) -> bool:

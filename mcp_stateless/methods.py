@@ -7,13 +7,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
 from mcp_stateless.calling import call_tool, complete, get_prompt, read_resource
+from mcp_stateless.calls import tasks
 from mcp_stateless.calls.client_token import HEADER, ClientToken, asked_of
+from mcp_stateless.calls.desk import TASKS, CallDesk
 from mcp_stateless.errors import InvalidParams, MethodNotFound
 from mcp_stateless.exchange import Exchange
 from mcp_stateless.listing import list_prompts, list_resources, list_templates, list_tools
+from mcp_stateless.principal import Principal
 from mcp_stateless.protocol import revisions
 from mcp_stateless.protocol.envelope import notification_message
-from mcp_stateless.protocol.inbound import LOG_LEVELS, META_SERVER_INFO, META_SUBSCRIPTION
+from mcp_stateless.protocol.inbound import LOG_LEVELS, META_SERVER_INFO, META_SUBSCRIPTION, Call
 from mcp_stateless.protocol.media import accepts
 from mcp_stateless.protocol.revisions import Wire, modern_names
 from mcp_stateless.registry import Registry
@@ -94,6 +97,15 @@ async def _listen(registry: Registry, exchange: Exchange) -> Wire:
     return {"_meta": tag}
 
 
+def _task_method(method: Callable[[CallDesk, Call, Principal], Awaitable[Wire]]) -> Method:
+    async def answered(registry: Registry, exchange: Exchange) -> Wire:
+        if exchange.environment.desk is None:
+            raise MethodNotFound("Method not found")
+        return await method(exchange.environment.desk, exchange.call, exchange.principal)
+
+    return answered
+
+
 _SHARED: Final[Mapping[str, Method]] = {
     "tools/list": list_tools,
     "tools/call": call_tool,
@@ -113,7 +125,14 @@ LEGACY: Final[Mapping[str, Method]] = {
 }
 """Methods of 2024-11-05 to 2025-11-25."""
 
-MODERN: Final[Mapping[str, Method]] = {**_SHARED, "server/discover": _discover, "subscriptions/listen": _listen}
+MODERN: Final[Mapping[str, Method]] = {
+    **_SHARED,
+    "server/discover": _discover,
+    "subscriptions/listen": _listen,
+    "tasks/get": _task_method(tasks.get),
+    "tasks/update": _task_method(tasks.update),
+    "tasks/cancel": _task_method(tasks.cancel),
+}
 """Methods of 2026-07-28."""
 
 _FAMILY: Final[Mapping[str, str]] = {
@@ -147,7 +166,10 @@ def _offer(registry: Registry, exchange: Exchange) -> Wire:
 
 def _served(registry: Registry, exchange: Exchange) -> Wire:
     """The families of methods that are there; 2024-11-05 completes without a capability that says so."""
-    return registry.capabilities(logging=exchange.settings.log_messages != "off")
+    served = registry.capabilities(logging=exchange.settings.log_messages != "off")
+    if exchange.environment.desk is not None and registry.has_long_tools:
+        served["extensions"] = {TASKS: {}}
+    return served
 
 
 def _capabilities(registry: Registry, exchange: Exchange) -> Wire:

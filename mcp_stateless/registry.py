@@ -74,6 +74,10 @@ class Registry:
             )
         self.completion = completion
 
+    @property
+    def has_long_tools(self) -> bool:
+        return any(tool.long_running or tool.detaches for tool in self.tools.values())
+
     def gives_client_tokens(self, setting: Literal["auto", "always", "never"]) -> bool:
         """Whether legacy clients get a token: it is only good for asking them something."""
         return setting == "always" or (setting == "auto" and any(tool.asks for tool in self.tools.values()))

@@ -15,6 +15,7 @@ from mcp_stateless.exchange import Exchange
 from mcp_stateless.journal import Journal, Records
 from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.protocol.sealing import MAKE_A_KEY, Rejected, seal, unseal
+from mcp_stateless.questions import Question
 
 PURPOSE: Final = "round"
 
@@ -30,21 +31,27 @@ _REPEATED: Final = ("inputResponses", "requestState", "_meta")
 log = logging.getLogger(__name__)
 
 
-def open_journal(exchange: Exchange, version: str) -> Journal:
+def open_journal(exchange: Exchange, version: str, can_detach: bool = False) -> Journal:
     """The journal of this round: fresh for a call's first, else from the state the client brings.
+
+    A legacy client can be asked if it brought a token that says so, and comes back by `Last-Event-ID`.
 
     Raises:
         InvalidParams: the state does not hold, or the answers are not an object of objects.
     """
+    call, desk = exchange.call, exchange.environment.desk
     if not exchange.revision.modern:
-        return Journal(_fresh(exchange), refusal=_no_way)
-    if exchange.call.method not in _ASKING:
-        return Journal(_fresh(exchange), refusal=_not_here)
+        client = exchange.client if call.method == "tools/call" else None
+        can_ask = client is not None and desk is not None and desk.polls(call, exchange.headers)
+        capabilities = client.capabilities if client is not None and can_ask else {}
+        return Journal(fresh(exchange), capabilities=capabilities, refusal=_no_way, can_detach=can_detach)
+    if call.method not in _ASKING:
+        return Journal(fresh(exchange), refusal=_not_here)
     if exchange.environment.keys is None:
-        return Journal(_fresh(exchange), capabilities=exchange.call.client_capabilities, refusal=_no_key)
-    offered = _answers(exchange.call.params)
-    records = _unsealed(exchange, version) if "requestState" in exchange.call.params else _fresh(exchange)
-    return Journal(records, offered=offered, capabilities=exchange.call.client_capabilities)
+        return Journal(fresh(exchange), refusal=_no_key, can_detach=can_detach)
+    offered = _answers(call.params)
+    records = _unsealed(exchange, version) if "requestState" in call.params else fresh(exchange)
+    return Journal(records, offered=offered, capabilities=call.client_capabilities, can_detach=can_detach)
 
 
 def input_required(exchange: Exchange, journal: Journal, name: str, version: str) -> Wire:
@@ -69,7 +76,7 @@ def explained(error: NonDeterministicTool, journal: Journal, version: str) -> To
     return ToolError("The tool changed while it was waiting for an answer; start the call again")
 
 
-def _fresh(exchange: Exchange) -> Records:
+def fresh(exchange: Exchange) -> Records:
     return Records(call_id=exchange.environment.new_id(), started_at=exchange.environment.clock())
 
 
@@ -120,14 +127,14 @@ def _binding(exchange: Exchange) -> tuple[str, ...]:
     return (exchange.principal.key, exchange.call.method, digest)
 
 
-def _no_way() -> ToolError:
+def _no_way(question: Question) -> ToolError:
     return CannotAsk("This call cannot ask the user: the client speaks a protocol revision from before 2026-07-28")
 
 
-def _not_here() -> ToolError:
+def _not_here(question: Question) -> ToolError:
     return CannotAsk("A completion cannot ask the user; ask in the tool, prompt or resource")
 
 
-def _no_key() -> ToolError:
+def _no_key(question: Question) -> ToolError:
     log.error("A tool asked the client, and the server has no signing key. Set MCP_SIGNING_KEYS to one: %s", MAKE_A_KEY)
     return CannotAsk("This server is not set up to ask the user")

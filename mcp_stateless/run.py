@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from mcp_stateless.context import Context, Running
-from mcp_stateless.journal import Stop
+from mcp_stateless.journal import Detach, Stop
 
 CANCEL_GRACE_S: Final = 0.2
 """How long a cancelled function may take to clean up before it is left behind."""
@@ -60,6 +60,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Detached:
+    """The function goes on in another invocation, from the start, with what its journal recorded."""
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupted:
     """Whoever runs the call does not want it any more."""
 
@@ -71,7 +76,7 @@ class TimedOut:
     seconds: float
 
 
-Outcome: TypeAlias = Done | Asked | Failed | Interrupted | TimedOut
+Outcome: TypeAlias = Done | Asked | Detached | Failed | Interrupted | TimedOut
 
 
 async def run(
@@ -129,6 +134,8 @@ def _ended_by(error: BaseException) -> Outcome:
     """A question wherever it was asked, in task groups too; a real error beside it weighs more."""
     if isinstance(error, Stop):
         return Asked()
+    if isinstance(error, Detach):
+        return Detached()
     if isinstance(error, BaseExceptionGroup):
         _, others = error.split(Stop)
         return Asked() if others is None else Failed(others)

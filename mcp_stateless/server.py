@@ -4,12 +4,14 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from mcp_stateless.calls import tickets
 from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.calls.setup import ON_LAMBDA, set_up
 from mcp_stateless.calls.worker import Worker
 from mcp_stateless.content import Annotations, Icon, ToolAnnotations
+from mcp_stateless.context import Context
 from mcp_stateless.definitions.completion import CompletionProvider
 from mcp_stateless.definitions.prompt import Prompt
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
@@ -20,6 +22,7 @@ from mcp_stateless.errors import ConfigurationError
 from mcp_stateless.exchange import Environment, random_id
 from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES, KeyRing
 from mcp_stateless.registry import Implementation, Registry
+from mcp_stateless.results import ReadyResult
 from mcp_stateless.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from mangum.types import ASGI
 
     from mcp_stateless.aws import LambdaHandler
+
+CHECK_HOLD_S: Final = 15.0
+"""How long `check_call` waits for a result before it answers that there is none yet."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,6 +97,7 @@ class MCPServer:
         retries: int = 0,
         requires: Sequence[str] = (),
         asks: bool | None = None,
+        detaches: bool | None = None,
     ) -> Callable[[F], F]:
         """Register a function as a tool. Its parameters become the input schema, its docstring the description.
 
@@ -102,7 +109,8 @@ class MCPServer:
         `timeout_seconds`, again up to `retries` times if its worker is lost; "optional" likewise, but never makes a
         2026-07-28 client come back; "task" takes only clients that declare the tasks extension.
         `requires`: client capabilities it cannot do without: "elicitation", "elicitation.url", "sampling", "roots".
-        `asks`: whether it may ask the client; None looks for `ctx.elicit(...)` and the like in its own code.
+        `asks`, `detaches`: whether it may ask the client, and whether it starts in the request until `ctx.detach()`;
+        None looks for calls of `ctx.elicit(...)`, `ctx.detach()` and the like in its own code.
 
         Raises:
             ConfigurationError: the function cannot be called by name with JSON values, or the name is taken.
@@ -125,12 +133,30 @@ class MCPServer:
                 retries=retries,
                 requires=requires,
                 asks=asks,
+                detaches=detaches,
             )
             self.registry.add_tool(tool)
+            self._offer_check_call()
             return fn
 
         _refuse_bare_decorator(name, "tool()")
         return register
+
+    def _offer_check_call(self) -> None:
+        """The tool by which a call outlives its rounds, once there is a tool that can be long."""
+        desk, settings = self._desk, self.settings
+        wanted = settings.check_call or settings.state_rounds
+        if desk is None or not wanted or not self.registry.has_long_tools or tickets.TOOL in self.registry.tools:
+            return
+
+        async def check_call(ticket: str, ctx: Context[None]) -> ReadyResult:
+            """Get the result of a call that is still running, by the ticket that it was answered with."""
+            remaining_ms = ctx.remaining_time_ms
+            longest_s = CHECK_HOLD_S if settings.round_hold_s is None else settings.round_hold_s
+            hold_s = longest_s if remaining_ms is None else min(longest_s, max(0, remaining_ms / 1000 - 1))
+            return ReadyResult(await tickets.check(desk, ticket, ctx.principal, hold_s))
+
+        self.registry.add_tool(Tool.from_function(check_call, structured_output=False))
 
     def resource(
         self,

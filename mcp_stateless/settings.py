@@ -103,6 +103,16 @@ class Settings(BaseModel):
     check_call: bool = Field(
         default=False, description="Offer the tool `check_call` to clients that have no other way to a long result."
     )
+    state_rounds: bool = Field(
+        default=True,
+        description="Let 2026-07-28 clients without tasks repeat a long call until its result is there.",
+    )
+    max_rounds: int = Field(
+        default=9, gt=0, description="Rounds of such a call, questions included; clients stop at ten, some at nine."
+    )
+    round_hold_s: float | None = Field(
+        default=None, ge=0, description="How long a round is held; unset: 20 s behind API Gateway, 50 s without it."
+    )
     page_size: int = Field(default=0, ge=0, description="Entries in a list's page; 0: everything in one page.")
     list_ttl_ms: int = Field(
         default=300_000, ge=0, description="How long clients at 2026-07-28 may keep lists and `server/discover`."

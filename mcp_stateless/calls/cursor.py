@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from mcp_stateless.principal import Principal
 from mcp_stateless.protocol.envelope import RequestId
-from mcp_stateless.protocol.sealing import KeyRing, Rejected, seal, unseal
+from mcp_stateless.protocol.sealing import KeyRing, seal, unseal
 
 PURPOSE: Final = "event"
 
@@ -28,6 +28,8 @@ class Cursor:
     rpc_id: RequestId
     number: int = 0
     """The last log batch it was sent."""
+    asked: int = 0
+    """The last question it was sent."""
     polls: int = 0
     is_final: bool = False
 
@@ -37,7 +39,7 @@ class Cursor:
 
     def event_id(self, keys: KeyRing, principal: Principal, until_ms: int) -> str:
         """The cursor as the client carries it, for as long as the call's record lasts."""
-        fields = [self.call_id, self.rpc_id, self.number, self.polls, int(self.is_final)]
+        fields = [self.call_id, self.rpc_id, self.number, self.asked, self.polls, int(self.is_final)]
         body = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         return seal(keys, PURPOSE, body, bound_to=(principal.key,), expires_at=until_ms // 1000 + EXPIRED_FOR_S)
 
@@ -45,8 +47,8 @@ class Cursor:
     def from_event_id(cls, event_id: str, keys: KeyRing, principal: Principal, now: float) -> Self:
         """Raises `Rejected` for what this server did not give to this caller."""
         body = unseal(keys, PURPOSE, event_id, bound_to=(principal.key,), now=now, max_bytes=_MAX_BYTES)
-        call_id, rpc_id, number, polls, is_final = json.loads(body.decode("utf-8", "surrogatepass"))
-        return cls(call_id, rpc_id, number, polls, bool(is_final))
+        call_id, rpc_id, number, asked, polls, is_final = json.loads(body.decode("utf-8", "surrogatepass"))
+        return cls(call_id, rpc_id, number, asked, polls, bool(is_final))
 
 
 EXPIRED_FOR_S: Final = 24 * 3600
@@ -56,6 +58,3 @@ EXPIRED_FOR_S: Final = 24 * 3600
 def fits(rpc_id: RequestId) -> bool:
     """Whether event ids can carry this JSON-RPC id."""
     return len(json.dumps(rpc_id).encode()) <= MAX_RPC_ID_BYTES
-
-
-__all__ = ["Cursor", "Rejected", "fits"]

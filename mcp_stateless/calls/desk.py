@@ -1,20 +1,20 @@
-"""Where long calls are taken in, asked about, cancelled and looked after, by whichever invocation is at hand.
+"""Where long calls are taken in, looked after, answered and cancelled, by whichever invocation is at hand.
 
 The order of taking one in is: record, launch, answer. A client is only given an id that any invocation can resolve.
+What the client sees of a call is made by the four wires beside this module: `polled`, `tasks`, `waiting`, `tickets`.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mcp_stateless.calls import polling
 from mcp_stateless.calls.client_token import ClientToken
-from mcp_stateless.calls.cursor import Cursor, fits
+from mcp_stateless.calls.cursor import fits
 from mcp_stateless.calls.launch import Launcher, LaunchFailed
 from mcp_stateless.calls.record import (
+    Answer,
     CallRecord,
     Cancel,
     Fail,
@@ -26,29 +26,47 @@ from mcp_stateless.calls.record import (
 )
 from mcp_stateless.calls.store import CallStore, RecordTooLarge, Snapshot, StoreMisconfigured, StoreUnavailable
 from mcp_stateless.definitions.tool import Tool
-from mcp_stateless.errors import CallNotStarted, ToolError
-from mcp_stateless.principal import Principal
-from mcp_stateless.protocol.envelope import RequestId, encode
+from mcp_stateless.errors import CallNotStarted, MissingClientCapability, ToolError
+from mcp_stateless.journal import Records
+from mcp_stateless.principal import ANONYMOUS, Principal
+from mcp_stateless.protocol.envelope import encode
 from mcp_stateless.protocol.inbound import Call
 from mcp_stateless.protocol.media import accepts
 from mcp_stateless.protocol.revisions import Wire
-from mcp_stateless.protocol.sealing import KeyRing, Rejected, seal, unseal
+from mcp_stateless.protocol.sealing import KeyRing
+from mcp_stateless.questions import Question
 from mcp_stateless.results import failure
 from mcp_stateless.settings import Settings
+
+TASKS: Final = "io.modelcontextprotocol/tasks"
+"""The tasks extension (2026-07-28)."""
+
+NEEDS_TASKS: Final[Wire] = {"extensions": {TASKS: {}}}
 
 LAUNCH_MS: Final = 30_000
 """How long after its launch a call that nobody claimed is launched again."""
 
-TICKET_PURPOSE: Final = "ticket"
+WRITE_AGAIN_S: Final = (0.1, 0.3, 1.0, 2.0, 4.0)
+"""Waits before an answer is written again: no client sends it a second time."""
 
 KEPT_HEADERS: Final = ("user-agent", "accept-language", "traceparent", "tracestate", "mcp-protocol-version")
 """Request headers a worker may see. Never credentials or cookies."""
 
+EXPIRED: Final = "The result of this call is not kept any more. Call the tool again."
 LOST: Final = "The call was lost: its worker ended without a result. Call the tool again."
 CANCELLED: Final = "The call was cancelled."
-UNANSWERED: Final = "The call ended because its question was not answered in time."
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who wants a call done, as far as the record keeps it."""
+
+    principal: Principal = ANONYMOUS
+    headers: Mapping[str, str] = field(default_factory=dict)
+    client: ClientToken | None = None
+    """A legacy client that brought its token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +81,58 @@ class CallDesk:
     new_id: Callable[[], str]
 
     def wire_for(self, call: Call, tool: Tool, headers: Mapping[str, str]) -> WireName | None:
-        """How this client can come back for a long result; None: the call runs in place."""
-        if tool.long_running is False or call.revision.modern:
+        """How this client comes back for the result of a long call; None: the call runs in place.
+
+        Raises:
+            MissingClientCapability: the tool only runs as a task, and the request does not declare tasks.
+            ToolError: the same for a client of an older revision.
+        """
+        if tool.long_running is False and not tool.detaches:
             return None
-        if self._polls(call, headers):
-            return "polled"
-        return "ticket" if self.settings.check_call else None
+        if not call.revision.modern:
+            if tool.long_running == "task":
+                raise ToolError(f"{tool.name} only runs as a task, for clients at 2026-07-28 that declare {TASKS}")
+            return self._legacy_wire(call, headers)
+        if declares_tasks(call):
+            return "task"
+        if tool.long_running == "task":
+            raise MissingClientCapability(NEEDS_TASKS)
+        return "rounds" if self.settings.state_rounds and tool.long_running != "optional" else None
+
+    def polls(self, call: Call, headers: Mapping[str, str]) -> bool:
+        """Whether this client is known to come back by `Last-Event-ID` for the answer to this call."""
+        agent, settings = headers.get("user-agent", ""), self.settings
+        if settings.json_response or not accepts(headers.get("accept"))[1] or not fits(call.id):
+            return False
+        if agent.startswith(settings.no_poll_user_agents):
+            return False
+        return call.revision.closes_streams or agent.startswith(settings.poll_user_agents)
 
     async def accept(
         self,
         call: Call,
         tool: Tool,
         arguments: Mapping[str, object],
-        *,
         wire: WireName,
-        principal: Principal,
-        headers: Mapping[str, str],
-        client: ClientToken | None,
+        caller: Caller,
+        records: Records,
+        asked: Mapping[str, Question] | None = None,
     ) -> CallRecord:
-        """Take a call in: its record lies in the store and its worker is started when this returns.
+        """Take a call in: when this returns, its record lies in the store and its worker is started.
+
+        `records` are those of the run in place, if there was one. With `asked` there is no worker yet: the call waits
+        for the answers.
 
         Raises:
             CallNotStarted: that could not be done; nothing will run.
             ToolError: the arguments are too large.
         """
-        record = self._new_record(call, tool, arguments, wire, principal, headers)
-        if client is not None:
-            record = replace(record, call_id=client.call_id(call.id))
+        record = self._new_record(call, tool, arguments, wire, caller, records)
+        if asked:
+            record = replace(record, state=State.ASKING, questions=numbered(asked, record), open=len(asked))
+            record = replace(record, max_attempts=record.max_attempts + 1)
+        if caller.client is not None:
+            record = replace(record, call_id=caller.client.call_id(call.id))
         try:
             await self.store.create(record)
         except MoveRefused as refused:
@@ -101,40 +144,56 @@ class CallDesk:
             raise _not_started(error) from error
         except RecordTooLarge as error:
             raise ToolError(f"The arguments of {tool.name} are too large for a long-running call") from error
-        await self._launch_new(record)
+        if not asked:
+            await self._launch_new(record)
         return record
 
-    def primed(self, record: CallRecord, principal: Principal) -> bytes:
-        """The answer to the POST of a polled call."""
-        cursor = Cursor(record.call_id, record.request.rpc_id)
-        return polling.priming(cursor, self._event_ids(principal, record.until_ms), self.settings.min_retry_ms)
-
-    async def poll(self, event_id: str, principal: Principal) -> bytes | None:
-        """The answer to a GET with this `Last-Event-ID`; None: the call's answer was delivered, there is no more.
+    async def read(self, call_id: str, after: int = 0) -> Snapshot | None:
+        """The call as it is, looked after if its time is up; None: it is gone.
 
         Raises:
-            Rejected: the id is none of ours, or not this caller's.
+            StoreUnavailable, StoreMisconfigured.
         """
-        cursor = Cursor.from_event_id(event_id, self.keys, principal, self.clock())
-        if cursor.is_final:
-            return None
-        event_ids = self._event_ids(principal, self._now_ms() + self.settings.call_ttl_s * 1000)
-        try:
-            snapshot = await self._news(cursor)
-        except (StoreUnavailable, StoreMisconfigured) as error:
-            log.warning("call %s could not be read: %s", cursor.call_id, error)
-            return polling.priming(cursor.next_poll(), event_ids, self.settings.max_retry_ms)
-        if snapshot is None:
-            return polling.expired(cursor, event_ids)
-        event_ids = self._event_ids(principal, snapshot.record.until_ms)
-        if snapshot.record.state.is_final:
-            return polling.finished(cursor, snapshot, event_ids)
-        return polling.running(cursor, snapshot, event_ids, self._retry_ms(snapshot.record))
+        snapshot = await self.store.read(call_id, after, self.now_ms())
+        return None if snapshot is None else replace(snapshot, record=await self._looked_after(snapshot.record))
 
-    async def cancel(self, rpc_id: RequestId, client: ClientToken) -> None:
-        """Cancel this client's call, if it has one that still runs. Whatever happens, the client is not told."""
+    async def awaited(
+        self, call_id: str, after: int, hold_s: float, is_news: Callable[[Snapshot], bool]
+    ) -> Snapshot | None:
+        """The call as soon as there is news of it, or as it is after `hold_s`; read with growing pauses."""
+        loop = asyncio.get_running_loop()
+        until, pause_s = loop.time() + hold_s, 0.5
+        while True:
+            snapshot = await self.read(call_id, after)
+            if snapshot is None or is_news(snapshot) or loop.time() + pause_s > until:
+                return snapshot
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, 3.0)
+
+    async def answer(self, call_id: str, key: str, answer: Wire) -> None:
+        """Record the client's answer to a question. Late, repeated and unknown ones are ignored.
+
+        Raises:
+            StoreUnavailable: it could not be written, however often it was tried.
+        """
+        for wait_s in (*WRITE_AGAIN_S, None):
+            try:
+                record = await self.store.apply(call_id, Answer(key, answer, self.now_ms() + LAUNCH_MS), self.now_ms())
+            except MoveRefused as refused:
+                log.info("an answer is ignored: %s", refused)
+                return
+            except StoreUnavailable as error:
+                log.warning("an answer was not taken: %s", error)
+                if wait_s is None:
+                    raise
+                await asyncio.sleep(wait_s)
+            else:
+                return await self._go_on(record)
+
+    async def cancel(self, call_id: str) -> None:
+        """Cancel a call that still runs. Whatever comes of it, nobody is told."""
         try:
-            await self.store.apply(client.call_id(rpc_id), Cancel(_outcome(CANCELLED)), self._now_ms())
+            await self.store.apply(call_id, Cancel(outcome(CANCELLED)), self.now_ms())
         except MoveRefused as refused:
             log.info("nothing to cancel: %s", refused)
         except (StoreUnavailable, StoreMisconfigured) as error:
@@ -142,49 +201,17 @@ class CallDesk:
 
     async def lost(self, call_id: str) -> None:
         """Lambda reports that the worker of this call failed, or that its event was dropped."""
-        snapshot = await self.store.read(call_id, 0, self._now_ms())
+        snapshot = await self.store.read(call_id, 0, self.now_ms())
         if snapshot is not None and not snapshot.record.state.is_final:
             await self._given_up(snapshot.record)
 
-    def ticket(self, record: CallRecord, principal: Principal) -> Wire:
-        """The result that tells a client without another way how to go on."""
-        body = record.call_id.encode()
-        expires_at = record.until_ms // 1000
-        ticket = seal(self.keys, TICKET_PURPOSE, body, bound_to=(principal.key,), expires_at=expires_at)
-        text = f"{record.request.tool} is running. Call check_call with this ticket for its result: {ticket}"
-        return {"content": [{"type": "text", "text": text}], "isError": False}
+    def now_ms(self) -> int:
+        return int(self.clock() * 1000)
 
-    async def check(self, ticket: str, principal: Principal, hold_s: float) -> Wire:
-        """The result of the call of a ticket, or how far it is.
-
-        Raises:
-            ToolError: the ticket does not hold, its call is gone, or the store does not answer.
-        """
-        try:
-            body = unseal(self.keys, TICKET_PURPOSE, ticket, bound_to=(principal.key,), now=self.clock(), max_bytes=256)
-            snapshot = await self._news(Cursor(body.decode(), 0), hold_s=hold_s)
-        except Rejected as reason:
-            log.warning("a ticket was refused: %s", reason)
-            raise ToolError("This ticket does not hold. Call the tool again.") from reason
-        except (StoreUnavailable, StoreMisconfigured) as error:
-            log.warning("a ticket could not be looked up: %s", error)
-            raise ToolError("The call cannot be looked up right now. Try again in a moment.") from error
-        if snapshot is None:
-            raise ToolError(polling.EXPIRED)
-        record = snapshot.record
-        if record.outcome is None:
-            return {"content": [{"type": "text", "text": _still_running(record)}], "isError": False}
-        result: Wire = json.loads(record.outcome)["result"]
-        return result
-
-    def _polls(self, call: Call, headers: Mapping[str, str]) -> bool:
-        agent = headers.get("user-agent", "")
-        settings = self.settings
-        if settings.json_response or not accepts(headers.get("accept"))[1] or not fits(call.id):
-            return False
-        if agent.startswith(settings.no_poll_user_agents):
-            return False
-        return call.revision.closes_streams or agent.startswith(settings.poll_user_agents)
+    def _legacy_wire(self, call: Call, headers: Mapping[str, str]) -> WireName | None:
+        if self.polls(call, headers):
+            return "polled"
+        return "ticket" if self.settings.check_call else None
 
     def _new_record(
         self,
@@ -192,21 +219,24 @@ class CallDesk:
         tool: Tool,
         arguments: Mapping[str, object],
         wire: WireName,
-        principal: Principal,
-        headers: Mapping[str, str],
+        caller: Caller,
+        records: Records,
     ) -> CallRecord:
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
+        capabilities = call.client_capabilities if caller.client is None else caller.client.capabilities
         request = StoredRequest(
             tool=tool.name,
             rpc_id=call.id,
             revision=call.revision.name,
             wire=wire,
-            principal=principal,
+            principal=caller.principal,
             timeout_s=tool.timeout_s,
             progress_token=call.progress_token,
             log_level=None if self.settings.log_messages == "off" else self.settings.log_messages,
-            client_capabilities=call.client_capabilities,
-            headers={name: headers[name] for name in KEPT_HEADERS if name in headers},
+            client_capabilities=capabilities,
+            headers={name: caller.headers[name] for name in KEPT_HEADERS if name in caller.headers},
+            journal_id=records.call_id,
+            started_ms=int(records.started_at * 1000),
         )
         return CallRecord(
             call_id=self.new_id(),
@@ -215,7 +245,10 @@ class CallDesk:
             created_ms=now_ms,
             due_ms=now_ms + LAUNCH_MS,
             until_ms=now_ms + self.settings.call_ttl_s * 1000,
+            updated_ms=now_ms,
             max_attempts=1 + tool.retries,
+            answers=dict(records.answers),
+            steps=dict(records.steps),
         )
 
     async def _create(self, record: CallRecord) -> None:
@@ -231,34 +264,25 @@ class CallDesk:
             await self._given_up(record)
             raise _not_started(error) from error
 
-    async def _news(self, cursor: Cursor, hold_s: float | None = None) -> Snapshot | None:
-        """The call as it is, or as it is once something has happened, if polls may be held for a while."""
-        loop = asyncio.get_running_loop()
-        held_until = loop.time() + (self.settings.hold_seconds if hold_s is None else hold_s)
-        seen, pause_s = None, 0.5
-        while True:
-            snapshot = await self.store.read(cursor.call_id, cursor.number, self._now_ms())
-            if snapshot is None:
-                return None
-            snapshot = replace(snapshot, record=await self._looked_after(snapshot.record))
-            progress = snapshot.record.progress
-            is_news = seen is not None and progress != seen.record.progress
-            if snapshot.record.state.is_final or snapshot.entries or is_news or loop.time() + pause_s > held_until:
-                return snapshot
-            seen = snapshot
-            await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 1.5, 3.0)
+    async def _go_on(self, record: CallRecord) -> None:
+        """Whoever brought the last answer has the call worked on again."""
+        if record.open:
+            return
+        try:
+            await self.launcher.launch(record.call_id)
+        except LaunchFailed as error:
+            log.warning("call %s will go on later: %s", record.call_id, error)
 
     async def _looked_after(self, record: CallRecord) -> CallRecord:
-        """Past its due time, whoever comes by decides what becomes of a call."""
-        if record.state.is_final or self._now_ms() <= record.due_ms:
+        """Past its due time, whoever comes by decides what becomes of a call. One that waits for answers is not due."""
+        is_waiting = record.state is State.ASKING and record.open > 0
+        if record.state.is_final or is_waiting or self.now_ms() <= record.due_ms:
             return record
-        lost = record.state is State.RUNNING and record.attempt >= record.max_attempts
-        if lost or record.state is State.ASKING:
+        if record.state is State.RUNNING and record.attempt >= record.max_attempts:
             return await self._given_up(record)
-        again = Relaunch(record.attempt, record.due_ms, self._now_ms() + LAUNCH_MS)
+        again = Relaunch(record.attempt, record.due_ms, self.now_ms() + LAUNCH_MS)
         try:
-            relaunched = await self.store.apply(record.call_id, again, self._now_ms())
+            relaunched = await self.store.apply(record.call_id, again, self.now_ms())
             await self.launcher.launch(record.call_id)
         except MoveRefused as refused:
             return refused.record or record
@@ -269,24 +293,50 @@ class CallDesk:
         return relaunched
 
     async def _given_up(self, record: CallRecord) -> CallRecord:
-        outcome = _outcome(UNANSWERED if record.state is State.ASKING else LOST)
+        move = Fail(record.attempt, record.due_ms, outcome(LOST))
         try:
-            return await self.store.apply(record.call_id, Fail(record.attempt, record.due_ms, outcome), self._now_ms())
+            return await self.store.apply(record.call_id, move, self.now_ms())
         except MoveRefused as refused:
             return refused.record or record
         except (StoreUnavailable, StoreMisconfigured) as error:
             log.warning("call %s could not be ended: %s", record.call_id, error)
             return record
 
-    def _event_ids(self, principal: Principal, until_ms: int) -> polling.EventId:
-        return lambda cursor: cursor.event_id(self.keys, principal, until_ms)
 
-    def _retry_ms(self, record: CallRecord) -> int:
-        age_ms = self._now_ms() - record.created_ms
-        return polling.retry_after(age_ms, self.settings.min_retry_ms, self.settings.max_retry_ms)
+def declares_tasks(call: Call) -> bool:
+    """Whether this very request declares the tasks extension."""
+    extensions = call.client_capabilities.get("extensions")
+    return isinstance(extensions, dict) and isinstance(extensions.get(TASKS), dict)
 
-    def _now_ms(self) -> int:
-        return int(self.clock() * 1000)
+
+def outcome(text: str) -> str:
+    """The outcome of a call that ends without its tool having said anything."""
+    return encode({"result": failure(text)}).decode()
+
+
+def numbered(asked: Mapping[str, Question], record: CallRecord) -> dict[str, Wire]:
+    """Questions as the record keeps them: in order, and under keys that no earlier question of the call had."""
+    kept: dict[str, Wire] = {}
+    for number, (name, question) in enumerate(asked.items(), len(record.questions) + 1):
+        key = name if name not in record.questions else f"{name}~{number}"
+        kept[key] = {**question.to_wire(), "name": name, "number": number}
+    return kept
+
+
+def open_questions(record: CallRecord) -> dict[str, Wire]:
+    """The questions that wait for an answer, oldest first, by key."""
+    if record.state is not State.ASKING:
+        return {}
+    waiting = [(key, question) for key, question in record.questions.items() if key not in record.answers]
+    return dict(sorted(waiting, key=lambda item: int(str(item[1]["number"]))))
+
+
+def input_requests(record: CallRecord) -> Wire:
+    """The open questions as clients at 2026-07-28 are asked them."""
+    return {
+        key: {"method": question["method"], "params": question["params"]}
+        for key, question in open_questions(record).items()
+    }
 
 
 def _is_repeated(known: CallRecord, new: CallRecord) -> bool:
@@ -295,20 +345,6 @@ def _is_repeated(known: CallRecord, new: CallRecord) -> bool:
     return same and not known.state.is_final
 
 
-def _outcome(text: str) -> str:
-    return encode({"result": failure(text)}).decode()
-
-
 def _not_started(error: Exception) -> CallNotStarted:
     log.error("a long-running call was not started: %s", error)
     return CallNotStarted("The call could not be started. Try again in a moment.")
-
-
-def _still_running(record: CallRecord) -> str:
-    text = f"{record.request.tool} is still running"
-    if record.progress is not None:
-        total = "" if record.progress.total is None else f" of {record.progress.total:g}"
-        text = f"{text}, at {record.progress.progress:g}{total}"
-        if record.progress.message is not None:
-            text = f"{text} ({record.progress.message})"
-    return f"{text}. Call check_call again with the same ticket."

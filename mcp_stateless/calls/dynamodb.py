@@ -4,18 +4,21 @@ Each decision is one conditional write, which returns the record after it, or th
 texts are written before the head that points to them, so that a head never points to nothing.
 """
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeAlias
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as ConnectingFailed
 
 from mcp_stateless.calls import expressions, items
-from mcp_stateless.calls.items import Attribute, Item
+from mcp_stateless.calls.items import Attribute, Item, Placed
 from mcp_stateless.calls.record import CallRecord, Cancel, Claim, Fail, Finish, Move, MoveRefused
 from mcp_stateless.calls.store import (
     RecordTooLarge,
@@ -195,14 +198,21 @@ class DynamoDBCallStore:
             # A write whose answer was lost is sent again by botocore, and finds itself carried out.
             if failed.head.get("move") == items.string(move_id):
                 return failed.head
-            raise MoveRefused(_alive(failed.head, now_ms)) from None
+            raise MoveRefused(await self._standing(failed.head, now_ms)) from None
         head: Item = response.get("Attributes", {})
         return head
+
+    async def _standing(self, head: Item, now_ms: int) -> CallRecord | None:
+        """The record that refused a move; an outcome in parts is the one thing that takes a read."""
+        record, place = _alive(head, now_ms), items.place_of_parts(head.get("outcome"))
+        if record is None or place is None:
+            return record
+        return replace(record, outcome=await self._text(record.call_id, place))
 
     async def _text(self, call_id: str, place: range) -> str:
         text = items.joined(place, await self._query(call_id, place[0], place[-1]))
         if text is None:
-            raise StoreUnavailable(f"Parts of the arguments of call {call_id} are missing in table {self._table!r}")
+            raise StoreUnavailable(f"Parts of a text of call {call_id} are missing in table {self._table!r}")
         return text
 
     async def _query(self, call_id: str, low: int, high: int) -> list[Item]:
@@ -251,10 +261,11 @@ class DynamoDBCallStore:
     async def _send(self, operation: Callable[..., Response], **request: object) -> Response:
         """Send one request, in a thread: boto3 would block the event loop."""
         try:
-            return await asyncio.to_thread(operation, **request)
+            response: Response = await asyncio.to_thread(operation, **request)
+            return response
         except ClientError as error:
             raise self._translated(error) from error
-        except HTTPClientError as error:
+        except (HTTPClientError, ConnectingFailed) as error:
             raise StoreUnavailable(f"DynamoDB table {self._table!r} does not answer") from error
         except BotoCoreError as error:
             fix = "check the credentials and the Region of this process"

@@ -39,7 +39,9 @@ CLAIMABLE: Final = (
     "(#state = :pending OR (#state = :asking AND #open = :zero)"
     f" OR (#state = :running AND #due < :now AND {ATTEMPT_LEFT}))"
 )
-LOST: Final = f"(#state = :pending OR (#state = :running AND {ATTEMPT_LEFT}))"
+RELAUNCHABLE: Final = (
+    f"(#state = :pending OR (#state = :asking AND #open = :zero) OR (#state = :running AND {ATTEMPT_LEFT}))"
+)
 UNANSWERED: Final = "#state = :asking AND attribute_exists(#questions.#key) AND attribute_not_exists(#answers.#key)"
 
 CONSTANTS: Final[Mapping[str, Attribute]] = {
@@ -69,7 +71,9 @@ def update(move: Move, now_ms: int, move_id: str, outcome: Attribute | None) -> 
     """
     change = _CHANGES[type(move)](move, outcome)
     condition = f"{ALIVE} AND {change.condition}"
-    sets = ", ".join(filter(None, ["SET #move = :move", change.sets])) + (" REMOVE #spare" if change.ends else "")
+    sets = ", ".join(filter(None, ["SET #move = :move, #updated = :now", change.sets])) + (
+        " REMOVE #spare" if change.ends else ""
+    )
     text = f"{condition} {sets}"
     values = {**CONSTANTS, **change.values, "now": number(now_ms), "move": string(move_id)}
     return {
@@ -80,9 +84,8 @@ def update(move: Move, now_ms: int, move_id: str, outcome: Attribute | None) -> 
     }
 
 
-def _claim(move: Claim, _: Attribute | None) -> Change:
-    sets = "#state = :running, #attempt = #attempt + :one, #due = :due"
-    return Change(CLAIMABLE, sets, {"due": number(move.due_ms)})
+def _claim(_move: Claim, _: Attribute | None) -> Change:
+    return Change(CLAIMABLE, "#state = :running, #attempt = #attempt + :one, #due = #lease + :now")
 
 
 def _report(move: Report, _: Attribute | None) -> Change:
@@ -101,21 +104,22 @@ def _park(move: Park, _: Attribute | None) -> Change:
     if len(move.questions) > MAX_QUESTIONS:
         raise RecordTooLarge(f"{len(move.questions)} questions at once; a call can ask {MAX_QUESTIONS}")
     numbered = {f"q{index}": item for index, item in enumerate(move.questions.items())}
-    sets = ["#state = :asking", "#open = :open", "#due = :due", "#max = #max + :one"]
+    sets = ["#state = :asking", "#open = :open", "#max = #max + :one"]
     sets += [f"#questions.#{name} = :{name}" for name in numbered]
-    values = {"attempt": number(move.attempt), "open": number(len(numbered)), "due": number(move.due_ms)}
+    values = {"attempt": number(move.attempt), "open": number(len(numbered))}
     values |= {name: json_string(question) for name, (_, question) in numbered.items()}
     return Change(MINE, ", ".join(sets), values, {name: map_key(author) for name, (author, _) in numbered.items()})
 
 
 def _answer(move: Answer, _: Attribute | None) -> Change:
-    sets = "#answers.#key = :value, #open = #open - :one"
-    return Change(UNANSWERED, sets, {"value": json_string(move.value)}, {"key": map_key(move.key)})
+    sets = "#answers.#key = :value, #open = #open - :one, #due = :due"
+    values = {"value": json_string(move.value), "due": number(move.due_ms)}
+    return Change(UNANSWERED, sets, values, {"key": map_key(move.key)})
 
 
 def _relaunch(move: Relaunch, _: Attribute | None) -> Change:
     values = {"attempt": number(move.attempt), "seen": number(move.seen_due_ms), "due": number(move.due_ms)}
-    return Change(f"{AS_SEEN} AND {LOST}", "#state = :pending, #due = :due", values)
+    return Change(f"{AS_SEEN} AND {RELAUNCHABLE}", "#state = :pending, #due = :due", values)
 
 
 def _finish(move: Finish, outcome: Attribute | None) -> Change:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeAlias
 
-from mcp_stateless.calls.record import SCHEMA, CallRecord, Progress, State, StoredRequest
+from mcp_stateless.calls.record import LATE_MS, SCHEMA, CallRecord, Progress, State, StoredRequest
 from mcp_stateless.calls.store import MAX_TEXT_BYTES, Entry, RecordTooLarge
 from mcp_stateless.principal import Principal
 from mcp_stateless.protocol.revisions import Wire
@@ -135,6 +135,8 @@ def head(record: CallRecord, arguments: Attribute, move_id: str) -> Item:
         "open": number(record.open),
         "created": number(record.created_ms),
         "due": number(record.due_ms),
+        "updated": number(record.updated_ms),
+        "lease": number(record.request.timeout_s * 1000 + LATE_MS),
         "until": number(record.until_ms),
         "request": json_string(_request_to_json(record.request)),
         "arguments": arguments,
@@ -160,6 +162,7 @@ def record(item: Item) -> CallRecord | None:
         created_ms=int(item["created"]["N"]),
         due_ms=int(item["due"]["N"]),
         until_ms=int(item["until"]["N"]),
+        updated_ms=int(item["updated"]["N"]),
         state=State(item["state"]["S"]),
         attempt=int(item["attempt"]["N"]),
         max_attempts=int(item["max"]["N"]),

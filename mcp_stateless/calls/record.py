@@ -6,7 +6,8 @@
                  │  │               v  │
                  │  │             ASKING <──answer── (one question less is open)
                  │  │
-                 └──┴─relaunch── from PENDING, or from RUNNING when its worker was lost and an attempt is left
+                 └──┴─relaunch── from PENDING; from ASKING when nothing is open; from RUNNING when its worker was lost
+                                 and an attempt is left
 
     cancel: from PENDING, RUNNING, ASKING to CANCELLED.     fail: from the same to FAILED, when time is up.
     A state at the end never changes.
@@ -31,8 +32,8 @@ SCHEMA: Final = 1
 LATE_MS: Final = 10_000
 """What a worker may take beyond the tool's own time, to start and to write the result."""
 
-WireName: TypeAlias = Literal["polled", "ticket"]
-"""How the client comes back: by `Last-Event-ID`, or by a ticket for `check_call`."""
+WireName: TypeAlias = Literal["polled", "task", "rounds", "ticket"]
+"""How the client comes back: by `Last-Event-ID`, `tasks/get`, the call repeated with its state, or `check_call`."""
 
 
 class State(StrEnum):
@@ -62,7 +63,10 @@ class StoredRequest:
     log_level: str | None = None
     client_capabilities: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    server_version: str = ""
+    journal_id: str = ""
+    """What the function sees as its call's id: that of the run in place, if there was one before."""
+    started_ms: int = 0
+    """When the call came in, which is before its record was made where it ran in place first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class CallRecord:
     """When somebody has to look after the call: its worker should have claimed it, or finished, by then."""
     until_ms: int
     """When the record counts as gone, whether or not it is deleted yet."""
+    updated_ms: int = 0
+    """When the last move was made; 0: none yet."""
     state: State = State.PENDING
     attempt: int = 0
     max_attempts: int = 1
@@ -95,7 +101,8 @@ class CallRecord:
     """Questions without an answer, while ASKING."""
     progress: Progress | None = None
     questions: Mapping[str, Wire] = field(default_factory=dict)
-    answers: Mapping[str, object] = field(default_factory=dict)
+    answers: Mapping[str, Wire] = field(default_factory=dict)
+    """Key of a question -> `{"result": ...}` or `{"error": ...}`."""
     steps: Mapping[str, Wire] = field(default_factory=dict)
     outcome: str | None = None
     """JSON text of `{"result": ...}` or `{"error": ...}`, in a final state."""
@@ -132,15 +139,18 @@ class Park:
 
     attempt: int
     questions: Mapping[str, Wire]
-    due_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The client's answer to one open question. The record after it tells who brought `open` to 0."""
+    """The client's answer to one open question. The record after it tells who brought `open` to 0.
+
+    Whoever does launches the call again, and if that gets lost, it is done after `due_ms`.
+    """
 
     key: str
-    value: object
+    value: Wire
+    due_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +171,10 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Relaunch:
-    """Nobody came, or the worker was lost: let another one claim. Only as long as (attempt, due) are as they were."""
+    """Nobody came, or the worker was lost: let another one claim. Only as long as (attempt, due) are as they were.
+
+    From ASKING once nothing is open, when the launch after the last answer was lost.
+    """
 
     attempt: int
     seen_due_ms: int
@@ -198,7 +211,7 @@ def apply(record: CallRecord, move: Move, now_ms: int) -> CallRecord:
         raise MoveRefused(None)
     if not _allowed(record, move, now_ms):
         raise MoveRefused(record)
-    return _moved(record, move, now_ms)
+    return replace(_moved(record, move, now_ms), updated_ms=now_ms)
 
 
 def _allowed(record: CallRecord, move: Move, now_ms: int) -> bool:
@@ -214,7 +227,8 @@ def _allowed(record: CallRecord, move: Move, now_ms: int) -> bool:
         case Relaunch(attempt=attempt, seen_due_ms=due):
             unchanged = record.attempt == attempt and record.due_ms == due
             lost = record.state is State.RUNNING and record.attempt < record.max_attempts
-            return unchanged and (record.state is State.PENDING or lost)
+            answered = record.state is State.ASKING and record.open == 0
+            return unchanged and (record.state is State.PENDING or lost or answered)
         case Fail(attempt=attempt, seen_due_ms=due):
             return not record.state.is_final and record.attempt == attempt and record.due_ms == due
 
@@ -240,18 +254,18 @@ def _moved(record: CallRecord, move: Move, now_ms: int) -> CallRecord:
             return record if progress is None else replace(record, progress=progress)
         case RecordStep(key=key, value=value):
             return replace(record, steps={**record.steps, key: value})
-        case Park(questions=questions, due_ms=due_ms):
+        case Park(questions=questions):
             # Going on after an answer is no retry, so it does not use one up.
             return replace(
                 record,
                 state=State.ASKING,
                 questions={**record.questions, **questions},
                 open=len(questions),
-                due_ms=due_ms,
                 max_attempts=record.max_attempts + 1,
             )
-        case Answer(key, value):
-            return replace(record, answers={**record.answers, key: value}, open=record.open - 1)
+        case Answer(key, value, due_ms):
+            answers = {**record.answers, key: value}
+            return replace(record, answers=answers, open=record.open - 1, due_ms=due_ms)
         case Finish(state=state, outcome=outcome):
             return replace(record, state=state, outcome=outcome)
         case Cancel(outcome):

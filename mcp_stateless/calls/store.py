@@ -5,8 +5,7 @@ An implementation keeps these promises, and the contract tests hold it to them:
 - Each method is one decision, carried out whole or not at all, whoever else moves the same record at the same time.
 - What a method returned is there for the next one, from any process (strongly consistent).
 - A record past `until_ms` counts as gone at once, deleted or not. Only its id stays taken as long as it lies there.
-- The arguments, and the outcome, of a record may be kept beside it: only a claim is sure to return the arguments, only
-  `read` the outcome. Elsewhere they may be empty and None. Maps come in no particular order.
+- Arguments may be kept beside the record: a claim returns them, elsewhere they may be empty. Maps come in any order.
 - JSON comes back as it was given: no float becomes another number, no empty text or list is lost.
 - Errors are those named below and no others: what the service behind it raises is translated inside.
 """

@@ -10,25 +10,23 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
-from mcp_stateless.calls.record import CallRecord, Claim, Finish, MoveRefused, RecordStep, State
+from mcp_stateless.calls.desk import WRITE_AGAIN_S, numbered
+from mcp_stateless.calls.record import CallRecord, Claim, Finish, MoveRefused, Park, RecordStep, State
 from mcp_stateless.calls.sink import StoreSink
 from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreUnavailable
 from mcp_stateless.context import Headers, Running
-from mcp_stateless.errors import CannotAsk, ProtocolError, ToolError
+from mcp_stateless.errors import CannotAsk, InternalError, ProtocolError, ToolError
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.journal import Journal, Records
-from mcp_stateless.protocol.envelope import encode
+from mcp_stateless.protocol.envelope import encode, error_object
 from mcp_stateless.protocol.inbound import Call, code_of, log_level
 from mcp_stateless.protocol.revisions import REVISIONS, Wire
+from mcp_stateless.questions import Question
 from mcp_stateless.registry import Registry
-from mcp_stateless.results import failure, told, tool_result
-from mcp_stateless.run import Done, Failed, Interrupted, TimedOut, run
+from mcp_stateless.results import failure, guarded, told, tool_result
+from mcp_stateless.run import Asked, Detached, Done, Failed, Interrupted, TimedOut, run
 from mcp_stateless.settings import Settings
-
-WRITE_AGAIN_S: Final = (0.1, 0.3, 1.0, 2.0, 4.0)
-"""Waits before a result is written again that the store did not take."""
 
 log = logging.getLogger(__name__)
 
@@ -60,28 +58,31 @@ class Worker:
             seconds = max(0.0, (remaining_ms - self.settings.worker_margin_ms) / 1000)
             limit = "the worker function has less time left than the tool may take"
         invocation = Invocation("worker", 0, deadline=started + seconds, limit=limit, context=context)
-        outcome = await self._attempt(record, invocation)
-        if outcome is not None:
-            await self._finish(record, outcome)
+        move = await self._attempt(record, invocation)
+        if move is not None:
+            await self._write(record, move)
 
-    async def _attempt(self, record: CallRecord, invocation: Invocation) -> Wire | None:
-        """How the run ended, as the wire will have it; None if the call is not this worker's any more."""
-        name = record.request.tool
+    async def _attempt(self, record: CallRecord, invocation: Invocation) -> Finish | Park | None:
+        """How the run ended, as the record will have it; None if the call is not this worker's any more."""
         try:
             return await self._run(record, invocation)
         except ToolError as error:
-            return {"result": failure(str(error))}
+            return self._finish(record, {"result": failure(str(error))})
+        except InternalError as error:
+            return self._finish(record, {"result": failure(error.message)})
         except ProtocolError as error:
-            code = code_of(error, REVISIONS[record.request.revision])
-            log.info("call %s of %s ended with JSON-RPC error %d", record.call_id, name, code)
-            return {"result": failure(error.message)}
+            if record.request.wire != "task":
+                # Clients that poll a stream go on polling after a JSON-RPC error.
+                return self._finish(record, {"result": failure(error.message)})
+            told_error = error_object(error, code_of(error, REVISIONS[record.request.revision]))
+            return Finish(record.attempt, State.FAILED, encode({"error": told_error}).decode())
 
-    async def _run(self, record: CallRecord, invocation: Invocation) -> Wire | None:
+    async def _run(self, record: CallRecord, invocation: Invocation) -> Finish | Park | None:
         request = record.request
         tool = self.registry.tools.get(request.tool)
         if tool is None:
             raise ToolError("This tool is not offered any more")
-        arguments = tool.signature.bind(json.loads(record.arguments))
+        arguments = guarded(lambda: tool.signature.bind(json.loads(record.arguments)), tool.name, record.call_id)
         sink = StoreSink(
             record,
             self.store,
@@ -96,44 +97,60 @@ class Worker:
         match outcome:
             case Done(value):
                 journal.check_ended(tool.name)
-                return {"result": tool_result(tool, value, REVISIONS[request.revision])}
+                revision = REVISIONS[request.revision]
+                result = guarded(lambda: tool_result(tool, value, revision), tool.name, record.call_id)
+                return self._finish(record, {"result": result})
+            case Asked():
+                journal.ask_again(tool.name)
+                return Park(record.attempt, numbered(journal.pending, record))
             case TimedOut(seconds):
                 raise ToolError(f"{tool.name} was stopped after {seconds:.0f} s: {invocation.limit}")
             case Interrupted():
                 return None
             case Failed(error):
                 raise told(tool.name, error, record.call_id)
-            case _:
-                raise CannotAsk("A call that is worked on later cannot ask the client")
+            case Detached():
+                raise AssertionError("a worker detaches from nothing")
 
     def _journal(self, record: CallRecord) -> Journal:
         async def keep_step(key: str, value: Wire) -> None:
             await self.store.apply(record.call_id, RecordStep(record.attempt, key, value), self._now_ms())
 
-        records = Records(record.call_id, record.created_ms / 1000, dict(record.answers), dict(record.steps))
-        return Journal(records, refusal=_cannot_ask, keep_step=keep_step)
+        request = record.request
+        records = Records(
+            call_id=request.journal_id or record.call_id,
+            started_at=(request.started_ms or record.created_ms) / 1000,
+            answers=_answers(record),
+            steps=dict(record.steps),
+        )
+        modern = REVISIONS[request.revision].modern
+        refusal = None if modern and request.wire != "ticket" else _cannot_ask
+        return Journal(records, capabilities=request.client_capabilities, refusal=refusal, keep_step=keep_step)
 
-    async def _finish(self, record: CallRecord, outcome: Wire) -> None:
-        """Write the result, several times if need be: everything that was worked for is in it."""
-        text = encode(outcome).decode()
-        most = self.settings.max_event_bytes
+    def _finish(self, record: CallRecord, outcome: Wire) -> Finish:
+        text, most = encode(outcome).decode(), self.settings.max_event_bytes
         if len(text.encode()) > most:
-            text = _too_large(record, len(text.encode()), most)
+            text = _too_large(record, f"has {len(text.encode())} bytes; {most} can be sent")
+        return Finish(record.attempt, State.COMPLETED, text)
+
+    async def _write(self, record: CallRecord, move: Finish | Park) -> None:
+        """Write how the run ended, several times if need be: everything that was worked for is in it."""
         for wait_s in (*WRITE_AGAIN_S, None):
             try:
-                finish = Finish(record.attempt, State.COMPLETED, text)
-                await self.store.apply(record.call_id, finish, self._now_ms())
-                return
+                await self.store.apply(record.call_id, move, self._now_ms())
             except MoveRefused as refused:
-                log.warning("the result of call %s came too late: %s", record.call_id, refused)
-                return
-            except RecordTooLarge:
-                text = _too_large(record, len(text.encode()), most)
+                log.warning("the end of call %s came too late: %s", record.call_id, refused)
+            except RecordTooLarge as error:
+                log.warning("the end of call %s cannot be stored: %s", record.call_id, error)
+                move = Finish(record.attempt, State.COMPLETED, _too_large(record, "cannot be stored"))
+                continue
             except StoreUnavailable as error:
-                log.warning("the result of call %s was not taken: %s", record.call_id, error)
+                log.warning("the end of call %s was not taken: %s", record.call_id, error)
                 if wait_s is None:
                     raise
                 await asyncio.sleep(wait_s)
+                continue
+            return
 
     def _now_ms(self) -> int:
         return int(self.clock() * 1000)
@@ -152,11 +169,17 @@ def _call(record: CallRecord) -> Call:
     )
 
 
-def _too_large(record: CallRecord, size: int, most: int) -> str:
-    tool = record.request.tool
-    text = f"The result of {tool} has {size} bytes; {most} can be sent. Ask for less, or for a part of it."
+def _answers(record: CallRecord) -> dict[str, Wire]:
+    """The answers by the names of their questions; of a question that was asked again, the latest."""
+    answers = {key: answer for key, answer in record.answers.items() if key not in record.questions}
+    asked = sorted(record.questions.items(), key=lambda item: int(str(item[1]["number"])))
+    return answers | {str(question["name"]): record.answers[key] for key, question in asked if key in record.answers}
+
+
+def _too_large(record: CallRecord, what: str) -> str:
+    text = f"The result of {record.request.tool} {what}. Ask for less, or for a part of it."
     return encode({"result": failure(text)}).decode()
 
 
-def _cannot_ask() -> ToolError:
-    return CannotAsk("A call that is worked on later cannot ask the client yet")
+def _cannot_ask(question: Question) -> ToolError:
+    return CannotAsk("This client cannot be asked")

@@ -27,6 +27,8 @@ MAX_TIMEOUT_S: Final = 895
 ASKING: Final = frozenset({"elicit", "elicit_url", "sample", "list_roots"})
 """Context methods that ask the client."""
 
+DETACHING: Final = frozenset({"detach"})
+
 log = logging.getLogger(__name__)
 
 
@@ -57,6 +59,8 @@ class Tool:
     """Client capabilities without which it is not called, as in `ClientCapabilities`."""
     asks: bool = False
     """Whether it may ask the client something."""
+    detaches: bool = False
+    """Whether it starts in the request and detaches from it later."""
 
     @classmethod
     def from_function(
@@ -77,6 +81,7 @@ class Tool:
         retries: int = 0,
         requires: Sequence[str] = (),
         asks: bool | None = None,
+        detaches: bool | None = None,
     ) -> "Tool":
         """Without a `description`, the docstring speaks; its parameter sections describe the arguments.
 
@@ -85,7 +90,8 @@ class Tool:
         """
         found = function_name(fn, name, "tool")
         label = f"Tool {found!r}"
-        _check_long_running(label, long_running, timeout_seconds, retries)
+        leaves = _names_one_of(DETACHING, fn) if detaches is None else detaches
+        _check_long_running(label, long_running, timeout_seconds, retries, leaves)
         signature = Signature.of(fn, name=label, input_schema=input_schema)
         tool = cls(
             name=found,
@@ -104,7 +110,8 @@ class Tool:
             timeout_s=timeout_seconds,
             retries=retries,
             requires=_capabilities(label, requires),
-            asks=bool(requires) or _seems_to_ask(fn) if asks is None else asks,
+            asks=bool(requires) or _names_one_of(ASKING, fn) if asks is None else asks,
+            detaches=leaves,
         )
         warnings = list(host_warnings(found, signature.input_schema))
         if warnings:
@@ -151,12 +158,14 @@ class Tool:
         return {**wire, **icons_and_meta(self.icons, self.meta)}
 
 
-def _check_long_running(label: str, long_running: LongRunning, timeout_seconds: int, retries: int) -> None:
+def _check_long_running(
+    label: str, long_running: LongRunning, timeout_seconds: int, retries: int, detaches: bool
+) -> None:
     if long_running not in (False, True, "optional", "task"):
         raise ConfigurationError(f'{label}: long_running takes False, True, "optional" or "task"')
     if not 0 < timeout_seconds <= MAX_TIMEOUT_S or retries < 0:
         raise ConfigurationError(f"{label}: timeout_seconds takes 1 to {MAX_TIMEOUT_S}, retries 0 or more")
-    if long_running is False and (timeout_seconds != DEFAULT_TIMEOUT_S or retries):
+    if long_running is False and not detaches and (timeout_seconds != DEFAULT_TIMEOUT_S or retries):
         raise ConfigurationError(f"{label}: timeout_seconds and retries are for tools with long_running=True")
 
 
@@ -179,10 +188,10 @@ def _capabilities(label: str, requires: Sequence[str]) -> Mapping[str, object]:
     return needed
 
 
-def _seems_to_ask(fn: Callable[..., Any]) -> bool:
-    """Whether the function's own code names a method that asks. What its helpers do is not seen: hence `asks=`."""
+def _names_one_of(methods: frozenset[str], fn: Callable[..., Any]) -> bool:
+    """Whether the function's own code names such a method. What its helpers do is not seen: hence the arguments."""
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
-    return code is not None and not ASKING.isdisjoint(code.co_names)
+    return code is not None and not methods.isdisjoint(code.co_names)
 
 
 def icons_and_meta(icons: Sequence[Icon], meta: Mapping[str, object] | None) -> Wire:

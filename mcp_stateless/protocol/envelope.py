@@ -99,11 +99,14 @@ def result_message(request_id: RequestId, result: Mapping[str, object]) -> Wire:
 
 def error_message(request_id: RequestId | None, error: ProtocolError, code: int | None = None) -> Wire:
     """An error response. Without a readable id there is no `id` at all (2025-11-25 and later; never null)."""
-    body: Wire = {"code": error.code if code is None else code, "message": error.message}
-    if error.data is not None:
-        body["data"] = error.data
     head: Wire = {"jsonrpc": "2.0"} if request_id is None else {"jsonrpc": "2.0", "id": request_id}
-    return {**head, "error": body}
+    return {**head, "error": error_object(error, code)}
+
+
+def error_object(error: ProtocolError, code: int | None = None) -> Wire:
+    """The `error` of an error response; `code` where a revision has another one."""
+    body: Wire = {"code": error.code if code is None else code, "message": error.message}
+    return body if error.data is None else {**body, "data": error.data}
 
 
 def notification_message(method: str, params: Mapping[str, object]) -> Wire:

@@ -123,6 +123,17 @@ def message(wire: Mapping[str, object], revision: Revision) -> Wire:
     return {**wire, "content": content(block, revision)}
 
 
+def question(wire: Mapping[str, object], request_id: str, revision: Revision) -> Wire:
+    """A request to a legacy client. Modes of elicitation came with 2025-11-25, where a URL has an id of its own."""
+    params = wire["params"]
+    assert isinstance(params, dict), "questions have params"
+    if not revision.knows("2025-11-25"):
+        params = {key: value for key, value in params.items() if key != "mode"}
+    elif params.get("mode") == "url":
+        params = {**params, "elicitationId": request_id}
+    return {"method": wire["method"], "params": params}
+
+
 def newest_legacy(served: Sequence[str]) -> Revision | None:
     """The newest served revision that has a handshake; what `initialize` falls back to."""
     legacy = [name for name in served if not REVISIONS[name].modern]
