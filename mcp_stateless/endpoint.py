@@ -17,7 +17,7 @@ from mcp_stateless.cors import Cors
 from mcp_stateless.errors import InternalError, InvalidRequest, ProtocolError
 from mcp_stateless.exchange import Environment, Exchange
 from mcp_stateless.invocation import LOCAL, SCOPE_KEY, Invocation
-from mcp_stateless.methods import answer
+from mcp_stateless.methods import answer, completed
 from mcp_stateless.principal import ANONYMOUS
 from mcp_stateless.protocol import envelope, inbound, sse
 from mcp_stateless.protocol.envelope import Notification, Response
@@ -26,6 +26,7 @@ from mcp_stateless.protocol.media import JSON, accepts, is_json
 from mcp_stateless.protocol.revisions import ASSUMED, REVISIONS, Wire
 from mcp_stateless.protocol.sealing import Rejected
 from mcp_stateless.registry import Registry
+from mcp_stateless.results import failure
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
