@@ -26,24 +26,29 @@ from mcp_stateless.content import (
 from mcp_stateless.context import Context
 from mcp_stateless.errors import ConfigurationError, ResourceNotFound, ToolError
 from mcp_stateless.principal import ANONYMOUS, Principal
+from mcp_stateless.questions import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, InputRequired
 from mcp_stateless.server import MCPServer
 from mcp_stateless.settings import Settings
 
 __all__ = [
     "ANONYMOUS",
+    "AcceptedElicitation",
     "Annotations",
     "AssistantMessage",
     "Audio",
     "AudioContent",
     "BlobResourceContents",
     "CallToolResult",
+    "CancelledElicitation",
     "Completion",
     "ConfigurationError",
     "Context",
+    "DeclinedElicitation",
     "EmbeddedResource",
     "Icon",
     "Image",
     "ImageContent",
+    "InputRequired",
     "MCPServer",
     "Message",
     "Principal",

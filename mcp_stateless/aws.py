@@ -286,7 +286,8 @@ async def _end(leftovers: set[asyncio.Task[Any]]) -> None:
             task.cancel()
         await asyncio.wait(running, timeout=LEFTOVER_GRACE_SECONDS)
     for task in leftovers:
-        if task.done() and not task.cancelled() and task.exception() is not None:
+        # What is no `Exception` stopped the task on purpose: a question beside the one that ended the run.
+        if task.done() and not task.cancelled() and isinstance(task.exception(), Exception):
             logger.error("Work that went on after the reply failed", exc_info=task.exception())
 
 

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Final, Generic, Protocol, TypeAlias, overload
 
 from pydantic import BaseModel
+from typing_extensions import TypeVar
 
 from mcp_stateless import questions
 from mcp_stateless.content import Message
@@ -30,7 +31,7 @@ from mcp_stateless.questions import (
     SamplingResult,
 )
 
-T = TypeVar("T")
+T = TypeVar("T", default=None)
 R = TypeVar("R")
 M = TypeVar("M", bound=BaseModel)
 

@@ -7,6 +7,7 @@ before, never by order, so questions in parallel may come in any order.
 """
 
 import asyncio
+import contextvars
 import hashlib
 import inspect
 import json
@@ -23,8 +24,13 @@ from mcp_stateless.questions import InputRequired, Question
 SETTLE_S: Final = 1.0
 """How long a new question waits for recorded answers that other tasks of the same run have not come to yet."""
 
+QUIET_S: Final = 0.05
+"""How long a question asked in a task of its own waits for others like it: clients allow a call about ten rounds."""
+
 MOST_STALE_ANSWERS: Final = 2
 """Answers that nobody asks for any more; a question with the time in its text would collect them for ever."""
+
+_in_step: contextvars.ContextVar[bool] = contextvars.ContextVar("mcp_stateless.in_step", default=False)
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +67,8 @@ class Records:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Records":
-        return cls(**{name: value[name] for name in cls.__dataclass_fields__})
+        """What an older version of this package did not record yet has its default."""
+        return cls(**{name: value[name] for name in cls.__dataclass_fields__ if name in value})
 
 
 class Journal:
@@ -95,6 +102,9 @@ class Journal:
         self._asked_now: dict[str, str] = {}
         self._occurrences: dict[str, int] = {}
         self._steps: dict[str, asyncio.Lock] = {}
+        self._steps_under_way = 0
+        self.main: asyncio.Future[Any] | None = None
+        """The task of an `async def` function itself. What it asks there is asked alone: nothing else has to wait."""
         self._progress = asyncio.Event()
         for name in records.asked:
             if name in self.offered:
@@ -111,6 +121,7 @@ class Journal:
             MissingClientCapability: this request does not declare that it can be asked that.
             CannotAsk: nobody can be asked in this call.
         """
+        _refuse_inside_a_step("a question")
         name = self._name(question, key)
         if name in self.records.answers:
             try:
@@ -120,6 +131,7 @@ class Journal:
                 del self.records.answers[name]
         self._check(question)
         self.pending[name] = question
+        self._progress.set()
         await self._settled()
         self.stopped = True
         raise Stop(name)
@@ -154,12 +166,18 @@ class Journal:
         """
         if not key:
             raise ValueError("a step needs a key")
+        _refuse_inside_a_step(f"the step {key!r}")
         async with self._steps.setdefault(key, asyncio.Lock()):
             record = self.records.steps.get(key)
             if record is None:
-                record = self.records.steps[key] = await self._performed(key, fn)
-                if self._keep_step is not None:
-                    await self._keep_step(key, record)
+                self._steps_under_way += 1
+                try:
+                    record = self.records.steps[key] = await self._performed(key, fn)
+                    if self._keep_step is not None:
+                        await self._keep_step(key, record)
+                finally:
+                    self._steps_under_way -= 1
+                    self._progress.set()
             self._consume(f"step {key}")
         if "error" in record:
             raise StepError(str(record["error"]))
@@ -236,19 +254,25 @@ class Journal:
         return (answers | {f"step {key}" for key in self.records.steps}) - self._consumed
 
     async def _settled(self) -> None:
-        """Let the other tasks of this run come to their questions, and to the answers that are there for them."""
+        """Let the other tasks of this run end their steps, and come to recorded answers and to questions of their own.
+
+        A step is waited for however long it takes: cut off, it would be done again.
+        """
         await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
+        quiet_s = 0.0 if self.main is None or asyncio.current_task() is self.main else QUIET_S
         deadline = loop.time() + SETTLE_S
-        while self._unused() and (left := deadline - loop.time()) > 0:
+        while self._steps_under_way or (left := deadline - loop.time()) > 0:
+            patience = None if self._steps_under_way else left if self._unused() else min(left, quiet_s)
             self._progress.clear()
             try:
-                await asyncio.wait_for(self._progress.wait(), left)
+                await asyncio.wait_for(self._progress.wait(), patience)
             except TimeoutError:
                 return
 
     async def _performed(self, key: str, fn: Callable[..., Any]) -> dict[str, object]:
         arguments = {"idempotency_key": self.idempotency_key(key)} if _wants_key(fn) else {}
+        inside = _in_step.set(True)
         try:
             value = await fn(**arguments) if inspect.iscoroutinefunction(fn) else await _called(fn, arguments)
         except ToolError as error:
@@ -257,6 +281,8 @@ class Journal:
             # A boundary: the failure is recorded, and a record may travel to the client, so it says only the kind.
             log.exception("the step %r failed", key)
             return {"error": f"The step {key!r} failed: {type(error).__name__}"}
+        finally:
+            _in_step.reset(inside)
         try:
             return {"value": json.loads(json.dumps(to_jsonable_python(value), allow_nan=False))}
         except (PydanticSerializationError, ValueError) as error:
@@ -265,6 +291,12 @@ class Journal:
 
 def _missing(question: Question) -> Exception:
     return MissingClientCapability(question.needs)
+
+
+def _refuse_inside_a_step(what: str) -> None:
+    """A recorded step is not run again, so what is recorded inside it would be missed by every replay."""
+    if _in_step.get():
+        raise RuntimeError(f"{what} cannot be inside a step; move it in front")
 
 
 def _wants_key(fn: Callable[..., Any]) -> bool:

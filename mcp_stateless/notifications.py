@@ -1,5 +1,6 @@
 """Progress and log messages of a call that is answered in one reply: collected in order, sent before the result."""
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -49,7 +50,9 @@ def severities(least: LogLevel | None) -> Sequence[LogLevel]:
 
 def log_message(level: LogLevel, data: object, logger_name: str | None) -> Wire:
     """A `notifications/message` with data of any kind, as JSON has it."""
-    params: Wire = {"level": level, "data": to_jsonable_python(data, fallback=str, inf_nan_mode="strings")}
+    plain = to_jsonable_python(data, fallback=str, bytes_mode="base64")
+    # NaN and the infinities are left as they are by that; here they become texts.
+    params: Wire = {"level": level, "data": json.loads(json.dumps(plain), parse_constant=str)}
     if logger_name is not None:
         params["logger"] = logger_name
     return notification_message("notifications/message", params)

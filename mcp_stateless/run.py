@@ -92,6 +92,8 @@ async def run(
         kwargs[runnable.context_parameter] = runnable.context_type(running)
     started = time.monotonic()
     ending: asyncio.Future[Any] = _start(runnable, kwargs)
+    if runnable.is_async:
+        running.journal.main = ending
     deadline = running.invocation.deadline
     await asyncio.wait(
         {ending} if interrupt is None else {ending, interrupt},

@@ -34,7 +34,7 @@ Response: TypeAlias = Mapping[str, Any]
 CONNECT_SECONDS: Final = 1
 READ_SECONDS: Final = 3
 ATTEMPTS: Final = 4
-"""In all about 20 seconds at worst: less than the gateway gives a request."""
+"""With the pauses between them about 23 seconds at worst: less than a gateway gives a request."""
 CONNECTIONS: Final = 32
 """At least the threads of an event loop's executor."""
 BATCH_ROUNDS: Final = 8
@@ -42,12 +42,11 @@ BATCH_PAUSE_SECONDS: Final = 0.1
 """Doubled each round: a partition takes about 1 MB a second, so the longest outcome may take several."""
 
 NEW_ID: Final = "attribute_not_exists(#pk)"
-UNAVAILABLE: Final = frozenset(
+THROTTLED: Final = frozenset(
     {
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "ThrottlingException",
-        "TransactionConflictException",
     }
 )
 FIXES: Final[Mapping[str, str]] = {
@@ -184,8 +183,7 @@ class DynamoDBCallStore:
         key = items.key(call_id, items.HEAD)
         head = await self._decide(self._client.update_item, move_id, now_ms, Key=key, ReturnValues="ALL_NEW", **update)
         record = items.record(head)
-        if record is None:
-            raise MoveRefused(None)
+        assert record is not None, "the condition of every move names the schema"
         return record, head
 
     async def _decide(self, operation: Callable[..., Response], move_id: str, now_ms: int, **request: object) -> Item:
@@ -248,13 +246,14 @@ class DynamoDBCallStore:
     async def _write_batch(self, requests: Sequence[object]) -> None:
         """Write at most 25 items; DynamoDB may take some of them at a time."""
         left: Mapping[str, Sequence[object]] = {self._table: requests} if requests else {}
-        for attempt in range(BATCH_ROUNDS):
+        for round_ in range(BATCH_ROUNDS):
             if not left:
                 return
-            if attempt:
-                await asyncio.sleep(BATCH_PAUSE_SECONDS * 2 ** (attempt - 1))
-            response = await self._send(self._client.batch_write_item, RequestItems=left)
-            left = response.get("UnprocessedItems", {})
+            if round_:
+                await asyncio.sleep(BATCH_PAUSE_SECONDS * 2 ** (round_ - 1))
+            with suppress(_Throttled):  # it takes none
+                response = await self._send(self._client.batch_write_item, RequestItems=left)
+                left = response.get("UnprocessedItems", {})
         if left:
             raise StoreUnavailable(f"DynamoDB table {self._table!r} does not take all parts of a text: it throttles")
 
@@ -276,8 +275,9 @@ class DynamoDBCallStore:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
         if code == "ConditionalCheckFailedException":
             return _ConditionFailed(error.response.get("Item", {}))
-        if code in UNAVAILABLE or status >= 500:
-            return StoreUnavailable(f"DynamoDB table {self._table!r} does not take the request now: {code}")
+        if code in THROTTLED or status >= 500:
+            kind = _Throttled if code in THROTTLED else StoreUnavailable
+            return kind(f"DynamoDB table {self._table!r} does not take the request now: {code}")
         if code == "ValidationException" and "size" in str(error):
             return RecordTooLarge(f"The call has grown beyond an item of DynamoDB, {items.MAX_ITEM_BYTES} bytes")
         fix = FIXES.get(code, "check the credentials and the Region of this process")
@@ -308,6 +308,10 @@ def create_table(client: TableClient, table_name: str) -> None:
     )
     client.get_waiter("table_exists").wait(TableName=table_name, WaiterConfig={"Delay": 1, "MaxAttempts": 30})
     client.update_time_to_live(TableName=table_name, TimeToLiveSpecification={"Enabled": True, "AttributeName": "ttl"})
+
+
+class _Throttled(StoreUnavailable):
+    """There are more requests than the table takes."""
 
 
 class _ConditionFailed(Exception):

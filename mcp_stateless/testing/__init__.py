@@ -11,6 +11,7 @@
 from mcp_stateless.testing.client import CallResult, Client, RequestError
 from mcp_stateless.testing.environments import Environment, Fleet, InProcess, InvocationError, Subprocess
 from mcp_stateless.testing.events import LambdaContext, lambda_context
+from mcp_stateless.testing.invoke_api import InvokeApi
 
 __all__ = [
     "CallResult",
@@ -19,6 +20,7 @@ __all__ = [
     "Fleet",
     "InProcess",
     "InvocationError",
+    "InvokeApi",
     "LambdaContext",
     "RequestError",
     "Subprocess",

@@ -1,5 +1,6 @@
 """A local port in front of Lambda events: whatever speaks HTTP can talk to a fleet of execution environments."""
 
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,6 +55,11 @@ class HttpServer:
 
 
 class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away in the middle is its own affair; anything else is shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     daemon_threads = True
     # Many clients connect at once in a test; the default queue holds five.
     request_queue_size = 128

@@ -28,7 +28,7 @@ LAYERS = (
     ("calls.desk",),
     ("calls",),
     ("exchange",),
-    ("rounds", "listing"),
+    ("rounds", "listing", "long_calls"),
     ("calling",),
     ("methods",),
     ("endpoint",),

@@ -5,6 +5,7 @@ Names, arguments and texts are the suite's. The first tool takes no arguments: o
 
 import asyncio
 import base64
+import os
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
@@ -24,16 +25,24 @@ from mcp_stateless import (
     ToolError,
     UserMessage,
 )
+from mcp_stateless.errors import InternalError
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
-WAV = b"RIFF$\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00@\x1f\x00\x00\x80>\x00\x00\x02\x00\x10\x00data\x00\x00\x00\x00"
+WAV = base64.b64decode("UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=")
 
-server = MCPServer("conformance", version="1.0.0", settings=Settings.from_environment({
+DEPLOYED = ("MCP_POLLING", "MCP_CALL_TABLE", "MCP_WORKER_FUNCTION")
+
+settings = {name: os.environ[name] for name in DEPLOYED if name in os.environ} | {
     "MCP_LOG_MESSAGES": "debug",
+    "MCP_CLIENT_TOKEN": "always",
+    # The suite polls once, at once, and wants the result then.
+    "MCP_HOLD_SECONDS": "5",
     "MCP_SIGNING_KEYS": "a key of the conformance server that all its environments share",
-}))  # fmt: skip
+}
+
+server = MCPServer("conformance", version="1.0.0", settings=Settings.from_environment(settings))
 
 
 @server.tool()
@@ -147,6 +156,10 @@ class Confirmation(BaseModel):
 
 class Color(BaseModel):
     color: str
+
+
+class Deletion(BaseModel):
+    confirm: bool
 
 
 class Topic(BaseModel):
@@ -275,6 +288,63 @@ async def test_input_required_result_capabilities(ctx: Context) -> str:
     return (await ctx.sample("Invent a name", key="invented_name")).text
 
 
+@server.tool(long_running=True)
+async def test_reconnection() -> str:
+    """Take longer than the stream that starts it."""
+    await asyncio.sleep(0.1)
+    return "Reconnection test completed"
+
+
+@server.tool()
+def greet(name: str) -> str:
+    """Greet, which is never a task."""
+    return f"Hello, {name}!"
+
+
+@server.tool(long_running="optional")
+async def slow_compute(seconds: float, label: str = "") -> str:
+    """Take a while."""
+    await asyncio.sleep(seconds)
+    return f"{label} took {seconds} s"
+
+
+@server.tool(long_running="task")
+async def failing_job() -> str:
+    """Fail as a tool does."""
+    raise ToolError("This job fails on purpose")
+
+
+@server.tool(long_running="optional")
+async def protocol_error_job() -> str:
+    """Fail as a request does."""
+    raise InternalError("This job fails with a protocol error")
+
+
+@server.tool(long_running="optional")
+async def confirm_delete(filename: str, ctx: Context) -> str:
+    """Ask once, as a task."""
+    answer = await ctx.elicit(f"Delete {filename}?", Deletion, key="confirm")
+    return f"{filename}: {answer.action}"
+
+
+@server.tool(long_running="optional")
+async def multi_input(ctx: Context) -> str:
+    """Ask two things at once, as a task."""
+    name, other_name = await asyncio.gather(
+        ctx.elicit("What is your name?", UserName, key="name"),
+        ctx.elicit("What is your other name?", UserName, key="other_name"),
+    )
+    return f"{name.action}, {other_name.action}"
+
+
+@server.tool(long_running="task")
+async def test_tool_with_task(ctx: Context) -> str:
+    """Ask first, in the request, and become a task then."""
+    answer = await ctx.elicit("What is your name?", UserName, key="user_name")
+    await ctx.detach()
+    return f"Hello, {answer.data.name}!" if answer.action == "accept" else "Hello!"
+
+
 @server.resource("test://static-text", mime_type="text/plain")
 def static_text() -> str:
     """A text that never changes."""
@@ -295,7 +365,7 @@ def watched_resource() -> str:
 
 class TemplateData(BaseModel):
     id: str
-    templateTest: bool  # noqa: N815 - the suite's name
+    templateTest: bool
     data: str
 
 
@@ -318,7 +388,7 @@ def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
 
 
 @server.prompt()
-def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:  # noqa: N803 - the suite's name
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:
     """A prompt with a resource inside."""
     resource = TextResourceContents(resourceUri, "Embedded resource content for testing.", "text/plain")
     return [UserMessage(EmbeddedResource(resource)), UserMessage("Please process the embedded resource above.")]

@@ -42,20 +42,20 @@ class Watched(LambdaTransport):
         return response
 
 
-def call_and_poll(server: MCPServer, name: str, arguments: dict[str, Any]) -> Outcome:
+def call_and_poll(server: MCPServer, name: str, arguments: dict[str, Any], mode: str = "legacy") -> Outcome:
     """Let the official client call a long-running tool; it waits between its polls as the server tells it."""
-    progress: list[float] = []
+    reported: list[float] = []
 
-    async def seen(value: float, total: float | None, message: str | None) -> None:
-        progress.append(value)
+    async def seen(progress: float, total: float | None, message: str | None) -> None:
+        reported.append(progress)
 
     async def main() -> Outcome:
         transport = Watched(server)
         async with (
             httpx2.AsyncClient(transport=transport) as http,
-            Client(streamable_http_client("https://mcp.example.com/mcp", http_client=http), mode="legacy") as client,
+            Client(streamable_http_client("https://mcp.example.com/mcp", http_client=http), mode=mode) as client,
         ):
             result = await client.call_tool(name, arguments, progress_callback=seen)
-            return Outcome(result.structured_content, progress, transport.polls, transport.priming)
+            return Outcome(result.structured_content, reported, transport.polls, transport.priming)
 
     return asyncio.run(asyncio.wait_for(main(), SECONDS))

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +14,14 @@ from pydantic import SecretStr
 from mcp_stateless.settings import PREFIX, Settings
 
 ROOT: Final = Path(__file__).parents[2]
+END: Final = "<!-- end of table -->"
 
 
 class _Loader(yaml.SafeLoader):
     """Takes CloudFormation's tags as nothing: only parameters are read here."""
 
 
-_Loader.add_multi_constructor("!", lambda loader, suffix, node: None)  # type: ignore[no-untyped-call]
+_Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def settings_table() -> str:
@@ -42,7 +43,7 @@ def parameters_table() -> str:
 
 
 def template_parameters() -> Mapping[str, Mapping[str, Any]]:
-    template = yaml.load((ROOT / "template.yaml").read_text(encoding="utf-8"), _Loader)  # noqa: S506
+    template = yaml.load((ROOT / "template.yaml").read_text(encoding="utf-8"), _Loader)
     parameters: Mapping[str, Mapping[str, Any]] = template["Parameters"]
     return parameters
 
@@ -58,15 +59,15 @@ def stands(name: str) -> str:
     """The table as it stands in its document, between `<!-- table: name -->` and `<!-- end of table -->`."""
     found = _place(name).search(_document(name).read_text(encoding="utf-8"))
     assert found, f"{TABLES[name][0]} has no place for the table {name}"
-    return found[2]
+    return found[1].removesuffix("\n")
 
 
 def main() -> None:
     """Write every table into its document."""
     for name, (_, make) in TABLES.items():
         path = _document(name)
-        text = path.read_text(encoding="utf-8")
-        path.write_text(_place(name).sub(lambda found: found[1] + make() + found[3], text), encoding="utf-8")
+        before, _, after = _place(name).split(path.read_text(encoding="utf-8"), maxsplit=1)
+        path.write_text(before + _opening(name) + make() + "\n" + END + after, encoding="utf-8")
 
 
 def _document(name: str) -> Path:
@@ -74,12 +75,20 @@ def _document(name: str) -> Path:
 
 
 def _place(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(<!-- table: {name} -->\n\n)(.*?)(\n<!-- end of table -->)", re.DOTALL)
+    return re.compile(f"{re.escape(_opening(name))}(.*?){END}", re.DOTALL)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', '\\|') for cell in line)} |\n" for line in lines)
+def _opening(name: str) -> str:
+    return f"<!-- table: {name} -->\n\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _default(value: object) -> str:

@@ -6,15 +6,15 @@ from typing import Any, Final
 
 import pytest
 
-from docs.examples import own_app, progress, questions, results, startup
+from docs.examples import detach, own_app, progress, questions, results, startup
 from mcp_stateless import MCPServer
 from mcp_stateless.testing import Client
 from tests.docs.polling import call_and_poll
 
 EXAMPLES: Final = Path(__file__).parents[2] / "docs" / "examples"
 MODERN: Final = "2026-07-28"
-ASKED: Final = {"elicitation": {"form": {}}}
-LARGE: Final = {"action": "accept", "content": {"size": "large"}}
+ASKED: Final[dict[str, Any]] = {"elicitation": {"form": {}}}
+LARGE: Final[dict[str, Any]] = {"action": "accept", "content": {"size": "large"}}
 
 
 def call(server: MCPServer, name: str, arguments: dict[str, Any] | None = None) -> Any:
@@ -29,13 +29,13 @@ def test_progress_is_reported_with_and_without_await(name: str) -> None:
     assert [item["params"]["progress"] for item in result.notifications] == [1, 2, 3]
 
 
-def ask(name: str, arguments: dict[str, Any] | None = None, answers: dict[str, Any] | None = None) -> Any:
-    """Call a tool of `questions.py`, and answer what it asks by the names of the questions."""
-    client = Client(questions.server, protocol_version=MODERN, capabilities=ASKED)
-    params: dict[str, Any] = {"name": name, "arguments": arguments or {}}
+def ask(name: str, arguments: dict[str, Any], answers: dict[str, Any], server: MCPServer | None = None) -> Any:
+    """Call a tool, of `questions.py` by default, and answer what it asks by the names of the questions."""
+    client = Client(server or questions.server, protocol_version=MODERN, capabilities=ASKED)
+    params: dict[str, Any] = {"name": name, "arguments": arguments}
     asked = client.request("tools/call", params)
     assert asked["resultType"] == "input_required"
-    assert set(asked["inputRequests"]) == set(answers or {})
+    assert set(asked["inputRequests"]) == set(answers)
     answered = {**params, "inputResponses": answers, "requestState": asked["requestState"]}
     return client.request("tools/call", answered)["content"][0]["text"]
 
@@ -84,6 +84,12 @@ def test_an_explicit_question_gives_back_its_state_and_the_raw_answer() -> None:
     assert ask("order_by_hand", {}, {"size": LARGE}) == f"Ordered: 2 cups, {LARGE}"
 
 
+def test_a_tool_that_detaches_goes_on_at_once_where_nobody_can_come_back() -> None:
+    answer = {"action": "accept", "content": {"months": 3}}
+
+    assert ask("report", {}, {"months": answer}, detach.server) == "A report on 3 months"
+
+
 def test_data_content_and_whole_results_arrive_as_the_page_says() -> None:
     data, content, whole = (call(results.server, name) for name in ("corners", "drawing", "measured"))
 
@@ -114,6 +120,30 @@ def test_a_long_call_is_polled_to_its_result(monkeypatch: pytest.MonkeyPatch) ->
 
     assert outcome.structured_content["runs"] == 20
     assert outcome.priming.startswith(b"id: ")
+    assert outcome.gets >= 1
+    assert outcome.progress == sorted(outcome.progress)
+
+
+def test_a_client_at_2026_07_28_repeats_a_long_call_until_its_result_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_POLLING", "memory")
+    server = runpy.run_path(str(EXAMPLES / "survey.py"))["server"]
+
+    result = Client(server, protocol_version=MODERN).call_tool("simulate", {"runs": 5, "pause_ms": 5})
+
+    assert result.structured_content["runs"] == 5
+    assert {"simulate", "check_call"} == {tool["name"] for tool in Client(server).list_tools()}
+
+
+def test_a_server_without_2026_07_28_is_polled_by_a_client_that_would_choose_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MCP_POLLING", "memory")
+    monkeypatch.setenv("MCP_REVISIONS", "2024-11-05,2025-03-26,2025-06-18,2025-11-25")
+    server = runpy.run_path(str(EXAMPLES / "survey.py"))["server"]
+
+    outcome = call_and_poll(server, "simulate", {"runs": 20, "pause_ms": 5}, mode="auto")
+
+    assert outcome.structured_content["runs"] == 20
     assert outcome.gets >= 1
 
 

@@ -208,3 +208,18 @@ def test_a_response_over_the_event_limit_goes_out_as_json(weight: Weight, versio
             else door.modern("tools/call", params, meta=meta)
         )
         assert answer.headers["content-type"] == content_type
+
+
+@pytest.mark.parametrize("data", [float("nan"), {"a": [float("inf")]}, b"\xff", {1, 2}, object(), "\ud800", None])
+def test_a_log_message_may_hold_anything_and_never_costs_the_call(weight: Weight, data: object) -> None:
+    server = MCPServer("sample", settings=Settings(log_messages="debug"))
+
+    @server.tool()
+    async def log(ctx: Context[None]) -> str:
+        """Log."""
+        await ctx.info(data)
+        return "done"
+
+    note, response = Door(weight(server)).call("log").stream
+    assert "data" in note["params"]
+    assert response["result"]["content"][0]["text"] == "done"

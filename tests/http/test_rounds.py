@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from mcp_stateless import Context, MCPServer, Settings, ToolError
+from mcp_stateless import ConfigurationError, Context, MCPServer, Settings, ToolError
 from mcp_stateless.questions import InputRequired, form
 from tests.http.door import FORMS, Answer, Door, Weight
 
@@ -277,6 +277,48 @@ def test_questions_after_io_in_any_order_find_their_answers(weight: Weight, dela
     assert answer.result["structuredContent"] == ["a?", "b?"]
 
 
+def test_a_question_that_comes_after_the_reply_is_asked_next_time_and_is_no_error(
+    weight: Weight, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def late(ctx: Context[None]) -> str:
+        await asyncio.sleep(0.12)
+        return (await ctx.elicit("Late?", Name, key="late")).action
+
+    async def both(ctx: Context[None]) -> list[str]:
+        answer, action = await asyncio.gather(ctx.elicit("Early?", Name, key="early"), late(ctx))
+        return [answer.action, action]
+
+    caller = Caller(weight, tool(both))
+    early = caller.start()
+    assert set(questions(early)) == {"early"}
+    asked = caller.reply(early, {"early": accept(name="x")})
+    assert set(questions(asked)) == {"late"}
+    assert caller.reply(asked, {"late": accept(name="y")}).result["structuredContent"] == ["accept", "accept"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("inner", ["question", "step"])
+@pytest.mark.parametrize("blocking", [False, True])
+def test_a_step_holds_neither_questions_nor_steps(
+    weight: Weight, inner: str, blocking: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def stepping(ctx: Context[None]) -> None:
+        async def work() -> None:
+            await (ctx.elicit("Inside?", Name) if inner == "question" else ctx.step("outer", list))
+
+        await ctx.step("outer", work)
+
+    def stepping_blocking(ctx: Context[None]) -> None:
+        def work() -> None:
+            ctx.blocking.elicit("Inside?", Name) if inner == "question" else ctx.blocking.step("outer", list)
+
+        ctx.blocking.step("outer", work)
+
+    answer = Caller(weight, tool(stepping_blocking if blocking else stepping)).start()
+    assert answer.text == "The step 'outer' failed: RuntimeError"
+    assert "cannot be inside a step" in caplog.text
+
+
 def test_one_key_for_two_questions_is_the_authors_error(weight: Weight, caplog: pytest.LogCaptureFixture) -> None:
     async def twice(ctx: Context[None]) -> None:
         await asyncio.gather(ctx.elicit("One?", Name, key="k"), ctx.elicit("Two?", Name, key="k"))
@@ -410,6 +452,26 @@ def test_a_question_already_answered_needs_no_capability(weight: Weight) -> None
     asked = caller.start()
     caller.capabilities = {}
     assert caller.reply(asked, {"name": accept(name="Ada")}).text == "accept:Ada"
+
+
+def test_a_tool_can_declare_what_it_needs(weight: Weight) -> None:
+    def build() -> MCPServer:
+        server = made()
+
+        @server.tool("tool", requires=["elicitation", "sampling"])
+        def needy() -> str:
+            """Need much."""
+            return "ran"
+
+        return server
+
+    caller = Caller(weight, build)
+    assert caller.start().text == "ran"
+    caller.capabilities = FORMS
+    refused = caller.start()
+    assert (refused.status, refused.error["code"]) == (400, -32021)
+    required = refused.error["data"]["requiredCapabilities"]
+    assert set(required) == {"elicitation", "sampling"}
 
 
 # Prompts and resources
@@ -585,11 +647,33 @@ def test_a_state_too_large_to_travel_names_the_fix(weight: Weight) -> None:
     assert "references to data" in answer.text
 
 
-def test_on_lambda_without_a_key_nothing_is_asked(weight: Weight, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_lambda_a_server_that_asks_does_not_start_without_a_key(
+    weight: Weight, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "function")
-    answer = Caller(weight, tool(named, signing_keys=())).start()
+    with pytest.raises(ConfigurationError, match=r"tool asks .* MCP_SIGNING_KEYS .* python3 -c"):
+        weight(tool(direct, signing_keys=())())
+    weight(tool(direct)())
+    assert Caller(weight, tool(not_asking, signing_keys=())).start().text == "nothing to ask"
+
+
+def test_a_question_the_start_could_not_see_is_a_clear_error_without_a_key(
+    weight: Weight, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "function")
+
+    def build() -> MCPServer:
+        server = made(signing_keys=())
+        server.tool("tool", description="Ask.", asks=False)(direct)
+        return server
+
+    answer = Caller(weight, build).start()
     assert answer.result["isError"] is True
     assert "not set up" in answer.text
+
+
+async def direct(ctx: Context[None]) -> str:
+    return (await ctx.elicit("Name?", Name)).action
 
 
 # An explicit `InputRequired`
