@@ -61,8 +61,6 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
         return await _run_tool(registry, exchange, tool, arguments, bound, wire)
     except ToolError as error:
         return failure(str(error))
-    except InternalError as error:
-        return failure(error.message)
 
 
 async def _run_tool(
@@ -191,8 +189,8 @@ async def _run(
     """Run the function and make a result of how it ended.
 
     Raises:
-        ProtocolError: the function raised one; anything unexpected becomes an `InternalError`, its reason is logged.
-        ToolError: the function raised one, or what it returned cannot be sent.
+        ProtocolError: the function raised one.
+        ToolError: the function raised one, failed unexpectedly, ran out of time, or returned what cannot be sent.
     """
     version = registry.implementation.version
     running = Running(
@@ -215,7 +213,7 @@ async def _run(
             case Asked():
                 return input_required(exchange, journal, runnable.name, version)
             case TimedOut(seconds):
-                raise InternalError(_time_is_up(runnable, seconds, exchange))
+                raise ToolError(_time_is_up(runnable, seconds, exchange))
             case Failed(error):
                 raise told(runnable.name, error, exchange.reference)
             case Interrupted():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mcp_stateless.definitions.tool import MISSING, Tool, object_structured
-from mcp_stateless.errors import InternalError, ProtocolError, ToolError
+from mcp_stateless.errors import ProtocolError, ToolError
 from mcp_stateless.protocol import revisions
 from mcp_stateless.protocol.revisions import Revision, Wire
 
@@ -54,7 +54,7 @@ def told(name: str, error: BaseException, reference: str) -> ProtocolError | Too
     if isinstance(error, ProtocolError | ToolError):
         return error
     log.error("%s failed, reference %s", name, reference, exc_info=error)
-    masked = InternalError(f"{name} failed unexpectedly. Reference for the operator: {reference}")
+    masked = ToolError(f"{name} failed unexpectedly. Reference for the operator: {reference}")
     masked.__cause__ = error
     return masked
 

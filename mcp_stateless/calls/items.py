@@ -187,8 +187,6 @@ def size(attributes: Mapping[str, Attribute]) -> int:
 def _size(attribute: Attribute) -> int:
     ((kind, value),) = attribute.items()
     match kind:
-        case "B":
-            return len(value)
         case "M":
             return 3 + sum(1 + len(_utf8(name)) + _size(inner) for name, inner in value.items())
         case "L":

@@ -16,7 +16,7 @@ from mcp_stateless.calls.record import CallRecord, Claim, Finish, MoveRefused, P
 from mcp_stateless.calls.sink import StoreSink
 from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreUnavailable
 from mcp_stateless.context import Headers, Running
-from mcp_stateless.errors import CannotAsk, InternalError, ProtocolError, ToolError
+from mcp_stateless.errors import CannotAsk, ProtocolError, ToolError
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.journal import Journal, Records
 from mcp_stateless.protocol.envelope import encode, error_object
@@ -68,8 +68,6 @@ class Worker:
             return await self._run(record, invocation)
         except ToolError as error:
             return self._finish(record, {"result": failure(str(error))})
-        except InternalError as error:
-            return self._finish(record, {"result": failure(error.message)})
         except ProtocolError as error:
             if record.request.wire != "task":
                 # Clients that poll a stream go on polling after a JSON-RPC error.

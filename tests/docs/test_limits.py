@@ -1,6 +1,8 @@
 """The limits that the README owns up to are the limits there are: one that falls is to be taken out of it."""
 
 import threading
+from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -8,6 +10,9 @@ from mcp_stateless import Context, MCPServer
 from mcp_stateless.settings import Settings
 from mcp_stateless.testing import Client, InProcess, RequestError
 from mcp_stateless.testing.events import http_api_event
+from tests.docs.tables import template_parameters
+
+DEPLOYING: Final = Path(__file__).parents[2] / "docs" / "deploying.md"
 
 
 def make_server(**settings: object) -> MCPServer:
@@ -95,3 +100,9 @@ def test_pages_may_call_from_listed_origins_and_by_default_from_this_machine(
     )
 
     assert result["statusCode"] == status
+
+
+def test_the_page_on_deploying_knows_whether_the_template_makes_a_worker() -> None:
+    denied = "makes neither the worker nor the table" in DEPLOYING.read_text(encoding="utf-8")
+
+    assert denied != any("Polling" in name for name in template_parameters())

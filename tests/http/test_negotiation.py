@@ -198,15 +198,13 @@ def test_a_response_over_the_event_limit_goes_out_as_json(weight: Weight, versio
         return "a" * size
 
     door = Door(weight(server))
-    ask = door.modern if version == MODERN else door.legacy
     for size, content_type in ((10, SSE), (3000, "application/json")):
-        params = {"name": "big", "arguments": {"size": size}}
-        meta = {"progressToken": 1}
-        answer = (
-            ask("tools/call", {**params, "_meta": meta})
-            if ask == door.legacy
-            else door.modern("tools/call", params, meta=meta)
-        )
+        params: dict[str, object] = {"name": "big", "arguments": {"size": size}}
+        meta: dict[str, object] = {"progressToken": 1}
+        if version == MODERN:
+            answer = door.modern("tools/call", params, meta=meta)
+        else:
+            answer = door.legacy("tools/call", {**params, "_meta": meta})
         assert answer.headers["content-type"] == content_type
 
 
