@@ -24,7 +24,7 @@ CONFORMANCE := tests/conformance
 TESTS ?= tests
 WIRE_TESTS := $(wildcard tests/definitions tests/http tests/lambda_entry tests/protocol tests/project/test_events.py)
 
-.PHONY: run test check lowest conformance clean setup sam build-Server
+.PHONY: run test check lowest conformance clean setup sam build-Server build-Worker
 
 run: $(VENV)/.installed
 	$(BIN)/mcp-stateless dev handler.app:app
@@ -49,7 +49,7 @@ conformance: $(VENV)/.installed $(CONFORMANCE)/node_modules/.installed
 TARGET := $(notdir $(patsubst %/Makefile,%,$(filter %/Makefile,$(MAKEFILE_LIST))))
 PLATFORM := manylinux2014_$(patsubst arm64,aarch64,$(lastword $(subst -, ,$(TARGET))))
 
-build-Server: $(VENV)/.installed
+build-Server build-Worker: $(VENV)/.installed
 	$(BIN)/python $(PIP_INSTALL) --target "$(ARTIFACTS_DIR)" --no-compile --constraint requirements-dev.txt \
 	  --implementation cp --python-version $(patsubst python%,%,$(firstword $(subst -, ,$(TARGET)))) \
 	  --platform $(PLATFORM) --only-binary=:all: --no-build-isolation .

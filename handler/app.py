@@ -3,10 +3,12 @@
 The work is done in the modules beside this one, which know nothing of MCP beyond `ToolError`.
 """
 
+import asyncio
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from handler.bootstrap import Bootstrap, Estimate, Statistic, batches, numbers
 from handler.library import library
 from handler.profiles import Profile, profile_column
 from handler.queries import Condition, Rows, matching_rows, sorted_rows
@@ -21,7 +23,8 @@ server = MCPServer(
     description="Profile and query CSV text, with documents on how to read what comes out.",
     instructions=(
         "Call profile_csv first on data you have not seen: it names the columns, their kinds and what looks wrong. "
-        "Then ask query_csv for rows. search_documents explains statistics and the usual traps in CSV data."
+        "Then ask query_csv for rows, and estimate_uncertainty how far a mean or median can be trusted. "
+        "search_documents explains statistics and the usual traps in CSV data."
     ),
 )
 
@@ -93,6 +96,29 @@ def query_csv(
     if sort_by:
         rows = sorted_rows(table, rows, sort_by, descending=descending)
     return Rows(header=list(table.header), rows=[list(row) for row in rows[:limit]], matched=len(rows))
+
+
+# region estimate_uncertainty
+@server.tool(title="Estimate uncertainty", annotations=READ_ONLY, long_running=True, timeout_seconds=300)
+async def estimate_uncertainty(
+    csv: CsvText,
+    column: Annotated[str, Field(description="A column of numbers")],
+    ctx: Context,
+    statistic: Statistic = "mean",
+    resamples: Annotated[int, Field(ge=100, le=50_000, description="More take longer and steady the interval")] = 2000,
+    confidence: Annotated[float, Field(ge=0.5, le=0.99)] = 0.95,
+) -> Estimate:
+    """Tell how far a statistic of a column can be trusted: its bootstrap interval. Minutes for large tables."""
+    bootstrap = Bootstrap(numbers(read_table(csv), column), statistic)
+    for size in batches(resamples, bootstrap.batch):
+        # In a thread, so that a cancelled call ends between two batches, and the progress gets out meanwhile.
+        await asyncio.to_thread(bootstrap.draw, size)
+        low, high = bootstrap.interval(confidence)
+        await ctx.report_progress(len(bootstrap.estimates), resamples, f"So far {low:.6g} to {high:.6g}")
+    return bootstrap.estimate(confidence)
+
+
+# endregion
 
 
 @server.resource("docs://index", title="Index of the documents", mime_type="text/markdown")

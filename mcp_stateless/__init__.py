@@ -10,6 +10,7 @@ from mcp_stateless.content import (
     Audio,
     AudioContent,
     BlobResourceContents,
+    CacheHint,
     CallToolResult,
     Completion,
     EmbeddedResource,
@@ -24,7 +25,7 @@ from mcp_stateless.content import (
     UserMessage,
 )
 from mcp_stateless.context import Context
-from mcp_stateless.errors import ConfigurationError, ResourceNotFound, ToolError
+from mcp_stateless.errors import ConfigurationError, ResourceNotFound, StepError, ToolError
 from mcp_stateless.principal import ANONYMOUS, Principal
 from mcp_stateless.questions import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, InputRequired
 from mcp_stateless.server import MCPServer
@@ -38,6 +39,7 @@ __all__ = [
     "Audio",
     "AudioContent",
     "BlobResourceContents",
+    "CacheHint",
     "CallToolResult",
     "CancelledElicitation",
     "Completion",
@@ -55,6 +57,7 @@ __all__ = [
     "ResourceLink",
     "ResourceNotFound",
     "Settings",
+    "StepError",
     "TextContent",
     "TextResourceContents",
     "ToolAnnotations",

@@ -5,18 +5,16 @@ errors. Everywhere else it is a JSON-RPC error. Only what an author raised on pu
 """
 
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping
-from decimal import Decimal
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from mcp_stateless.calls.record import WireName
 from mcp_stateless.calls.waiting import is_waiting
 from mcp_stateless.context import Running
+from mcp_stateless.definitions.header_params import check_parameter_headers
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
 from mcp_stateless.definitions.tool import Tool
 from mcp_stateless.errors import (
-    HeaderMismatch,
     InternalError,
     InvalidParams,
     MissingClientCapability,
@@ -28,15 +26,12 @@ from mcp_stateless.exchange import Exchange
 from mcp_stateless.journal import Journal
 from mcp_stateless.long_calls import next_round, take_in
 from mcp_stateless.protocol import revisions
-from mcp_stateless.protocol.inbound import decode_header
 from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.questions import InputRequired, Question, declares
 from mcp_stateless.registry import Registry
 from mcp_stateless.results import failure, guarded, told, tool_result
-from mcp_stateless.rounds import explained, fresh, input_required, open_journal
+from mcp_stateless.rounds import fresh, input_required, open_journal
 from mcp_stateless.run import Asked, Detached, Done, Failed, Interrupted, Runnable, TimedOut, run
-
-_NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +42,7 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
     tool = _named(registry.tools, exchange, "Unknown tool")
     arguments = _arguments(exchange)
     if exchange.revision.modern:
-        _check_parameter_headers(tool, arguments, exchange.headers)
+        check_parameter_headers(tool.header_params, arguments, exchange.headers)
         if not declares(exchange.call.client_capabilities, tool.requires):
             raise MissingClientCapability(tool.requires)
     desk = exchange.environment.desk
@@ -57,7 +52,9 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
         bound = guarded(lambda: tool.signature.bind(arguments), tool.name, exchange.reference)
         wire = None if desk is None else desk.wire_for(exchange.call, tool, exchange.headers)
         if desk is not None and wire is not None and not tool.detaches:
-            return await take_in(desk, wire, exchange, tool, arguments, fresh(exchange))
+            return await take_in(
+                desk, wire, exchange, tool, arguments, fresh(exchange), registry.fingerprint(tool.digest)
+            )
         return await _run_tool(registry, exchange, tool, arguments, bound, wire)
     except ToolError as error:
         return failure(str(error))
@@ -76,12 +73,13 @@ async def _run_tool(
 
     async def go_on_later(journal: Journal, asked: Mapping[str, Question] | None) -> Wire:
         assert desk is not None, "only a server with a desk can ask legacy clients and detach"
-        return await take_in(desk, wire or "polled", exchange, tool, arguments, journal.records, asked)
+        fingerprint = registry.fingerprint(tool.digest)
+        return await take_in(desk, wire or "polled", exchange, tool, arguments, journal.records, fingerprint, asked)
 
     def rendered(value: object) -> Wire:
         return tool_result(tool, value, exchange.revision)
 
-    journal = open_journal(exchange, registry.implementation.version, can_detach=wire is not None)
+    journal = open_journal(exchange, can_detach=wire is not None)
     return await _run(registry, exchange, tool, bound, rendered, journal, go_on_later)
 
 
@@ -100,6 +98,7 @@ async def read_resource(registry: Registry, exchange: Exchange) -> Wire:
     if not isinstance(uri, str):
         raise InvalidParams('Invalid params: "uri" must be a string')
     resource, variables = _resource(registry, uri)
+    exchange.cache_hint = resource.cache_hint
 
     def rendered(value: object) -> Wire:
         found = resource.contents(value) if isinstance(resource, Resource) else resource.contents(value, uri)
@@ -143,26 +142,6 @@ def _resource(registry: Registry, uri: str) -> tuple[Resource | ResourceTemplate
     raise ResourceNotFound(uri)
 
 
-def _check_parameter_headers(tool: Tool, arguments: Mapping[str, object], headers: Mapping[str, str]) -> None:
-    """`Mcp-Param-*` headers of a tool with `x-mcp-header` annotations say what the arguments say."""
-    for name, path in tool.header_params.items():
-        value: object = arguments
-        for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        header = headers.get(f"mcp-param-{name}")
-        if (header is None) != (value is None) or (header is not None and not _mirrors(decode_header(header), value)):
-            raise HeaderMismatch(f"Header mismatch: Mcp-Param-{name} must equal the argument {'.'.join(path)}")
-
-
-def _mirrors(header: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return header == ("true" if value else "false")
-    if isinstance(value, int | float):
-        # Exact at any size, which a float is not; Python's own number syntax takes more than JSON's.
-        return _NUMBER.fullmatch(header) is not None and Decimal(header) == value
-    return header == value
-
-
 async def _run_outside_tools(
     registry: Registry,
     exchange: Exchange,
@@ -170,7 +149,7 @@ async def _run_outside_tools(
     arguments: Mapping[str, object],
     rendered: Callable[[object], Wire],
 ) -> Wire:
-    journal = open_journal(exchange, registry.implementation.version)
+    journal = open_journal(exchange)
     try:
         return await _run(registry, exchange, runnable, arguments, rendered, journal, _never)
     except ToolError as error:
@@ -192,7 +171,6 @@ async def _run(
         ProtocolError: the function raised one.
         ToolError: the function raised one, failed unexpectedly, ran out of time, or returned what cannot be sent.
     """
-    version = registry.implementation.version
     running = Running(
         exchange.call, exchange.collector, journal, exchange.headers, exchange.principal, exchange.invocation
     )
@@ -201,7 +179,7 @@ async def _run(
             case Done(InputRequired() as required):
                 journal.check_ended(runnable.name)
                 journal.put(required)
-                return input_required(exchange, journal, runnable.name, version)
+                return input_required(exchange, journal, runnable.name, registry.fingerprint(runnable.digest))
             case Done(value):
                 journal.check_ended(runnable.name)
                 return guarded(lambda: rendered(value), runnable.name, exchange.reference)
@@ -211,7 +189,7 @@ async def _run(
                 journal.ask_again(runnable.name)
                 return await go_on_later(journal, journal.pending)
             case Asked():
-                return input_required(exchange, journal, runnable.name, version)
+                return input_required(exchange, journal, runnable.name, registry.fingerprint(runnable.digest))
             case TimedOut(seconds):
                 raise ToolError(_time_is_up(runnable, seconds, exchange))
             case Failed(error):
@@ -220,7 +198,7 @@ async def _run(
                 raise AssertionError("nobody interrupts a call in place")
     except NonDeterministicTool as error:
         log.error("%s", error)
-        raise explained(error, journal, version) from error
+        raise journal.explained(error, registry.fingerprint(runnable.digest)) from error
 
 
 async def _never(journal: Journal, asked: Mapping[str, Question] | None) -> Wire:
@@ -228,4 +206,7 @@ async def _never(journal: Journal, asked: Mapping[str, Question] | None) -> Wire
 
 
 def _time_is_up(runnable: Runnable, seconds: float, exchange: Exchange) -> str:
-    return f"{runnable.name} was stopped after {seconds:.0f} s: {exchange.invocation.limit}. Ask for less in one call."
+    return (
+        f"{runnable.name} was stopped after {seconds:.0f} s: {exchange.invocation.limit}. Ask for less in one call; "
+        "the server's author can allow more time with long_running=True."
+    )

@@ -298,6 +298,21 @@ class Completion(WireValue):
 
 
 @dataclass(frozen=True, slots=True)
+class CacheHint:
+    """How long clients at 2026-07-28 may keep an answer, and whether callers may share it.
+
+    Where the caller is known, an answer is private whatever is said here.
+    """
+
+    ttl_ms: int
+    scope: Literal["public", "private"] = "public"
+
+    def __post_init__(self) -> None:
+        if self.ttl_ms < 0:
+            raise ValueError("CacheHint(ttl_ms=...) takes 0 or more milliseconds")
+
+
+@dataclass(frozen=True, slots=True)
 class PromptReference(WireValue):
     """The prompt whose argument is being completed."""
 

@@ -127,7 +127,9 @@ class Endpoint:
             case Call() as call:
                 return await self._single(call, headers, invocation)
             case Batch(calls):
-                answers = [self._message(self._exchange(call, headers, invocation)) for call in calls]
+                # The answers share one body: none of them can be a stream of its own.
+                plain = {**headers, "accept": JSON}
+                answers = [self._message(self._exchange(call, plain, invocation)) for call in calls]
                 messages = [message for message, _ in await asyncio.gather(*answers)]
                 return self._json(messages, 200, invocation) or self._too_large(None, invocation)
             case Refused() as refused:
@@ -288,6 +290,9 @@ async def _send(reply: Reply, send: Send, cors: Mapping[str, str] | None = None)
     headers = {**reply.headers, **(cors or {})}
     if reply.body:
         headers = {"content-type": reply.content_type, "cache-control": "no-store", **headers}
+        if reply.content_type == sse.CONTENT_TYPE:
+            # A proxy in front must not collect events (2026-07-28, Streamable HTTP).
+            headers["x-accel-buffering"] = "no"
     headers["content-length"] = str(len(reply.body))
     fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": reply.status, "headers": fields})

@@ -8,6 +8,7 @@ from typing import Final
 
 from mcp_stateless.calls.client_token import HEADER, ClientToken
 from mcp_stateless.calls.desk import CallDesk
+from mcp_stateless.content import CacheHint
 from mcp_stateless.context import Headers
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.notifications import Collector
@@ -51,6 +52,8 @@ class Exchange:
     stream: bytes | None = None
     """An SSE body that answers the call instead of a result: it will come later."""
     reply_headers: dict[str, str] = field(default_factory=dict)
+    cache_hint: CacheHint | None = None
+    """Of the resource that is read, if it has its own."""
 
     def __post_init__(self) -> None:
         self.collector = Collector(self.call, self._log_level())

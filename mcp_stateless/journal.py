@@ -59,8 +59,8 @@ class Records:
     state: object = None
     """What an author put into an explicit `InputRequired`."""
     rounds: int = 0
-    version: str = ""
-    """Version of the server that recorded this."""
+    fingerprint: str = ""
+    """Of the function that recorded this: the server's version, and what the function takes."""
 
     def to_json(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -217,6 +217,12 @@ class Journal:
         records.asked = sorted(self.pending) if self.stopped else []
         records.rounds += 1
         return records
+
+    def explained(self, error: NonDeterministicTool, fingerprint: str) -> ToolError:
+        """A deploy between two runs is the usual reason why a replay takes another way."""
+        if self.records.fingerprint in ("", fingerprint):
+            return error
+        return ToolError("The tool changed while the call was waiting; start the call again")
 
     def _check(self, question: Question) -> None:
         if not question.may_be_put_to(self._capabilities):

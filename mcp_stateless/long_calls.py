@@ -29,6 +29,7 @@ async def take_in(
     tool: Tool,
     arguments: Mapping[str, object],
     records: Records,
+    fingerprint: str,
     asked: Mapping[str, Question] | None = None,
 ) -> Wire:
     """The call runs in other invocations; this one only says how to come back.
@@ -38,6 +39,7 @@ async def take_in(
         ToolError: the arguments are too large.
     """
     principal = exchange.principal
+    records.fingerprint = fingerprint
     caller = Caller(principal, exchange.headers, exchange.client)
     record = await desk.accept(exchange.call, tool, arguments, wire, caller, records, asked)
     match wire:

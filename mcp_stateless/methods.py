@@ -10,6 +10,7 @@ from mcp_stateless.calling import call_tool, complete, get_prompt, read_resource
 from mcp_stateless.calls import tasks
 from mcp_stateless.calls.client_token import HEADER, ClientToken, asked_of
 from mcp_stateless.calls.desk import TASKS, CallDesk
+from mcp_stateless.content import CacheHint
 from mcp_stateless.errors import InvalidParams, MethodNotFound
 from mcp_stateless.exchange import Exchange
 from mcp_stateless.listing import list_prompts, list_resources, list_templates, list_tools
@@ -48,10 +49,10 @@ def completed(registry: Registry, exchange: Exchange, result: Wire) -> Wire:
         **result,
         "_meta": {**meta, **server_info} if isinstance(meta, dict) else server_info,
     }
-    ttl = _CACHEABLE.get(exchange.call.method)
-    if ttl is not None and full["resultType"] == "complete":
-        full["ttlMs"] = getattr(exchange.settings, ttl)
-        full["cacheScope"] = "public" if _is_public(exchange) else "private"
+    if exchange.call.method in CACHEABLE and full["resultType"] == "complete":
+        hint = _cache_hint(registry, exchange)
+        full["ttlMs"] = hint.ttl_ms
+        full["cacheScope"] = hint.scope if _is_public(exchange) else "private"
     return full
 
 
@@ -148,15 +149,25 @@ _FAMILY: Final[Mapping[str, str]] = {
 }
 """The capability that must be offered for a method to be there."""
 
-_CACHEABLE: Final = {
-    "server/discover": "list_ttl_ms",
-    "tools/list": "list_ttl_ms",
-    "prompts/list": "list_ttl_ms",
-    "resources/list": "list_ttl_ms",
-    "resources/templates/list": "list_ttl_ms",
-    "resources/read": "resource_ttl_ms",
-}
-"""Results that say how long they may be kept (2026-07-28, caching), and the setting that says it."""
+CACHEABLE: Final = (
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+)
+"""Methods whose results say how long they may be kept (2026-07-28, caching)."""
+
+
+def _cache_hint(registry: Registry, exchange: Exchange) -> CacheHint:
+    """What the author said of this resource or this method, else the settings."""
+    method, settings = exchange.call.method, exchange.settings
+    if exchange.cache_hint is not None:
+        return exchange.cache_hint
+    if method in registry.cache_hints:
+        return registry.cache_hints[method]
+    return CacheHint(settings.resource_ttl_ms if method == "resources/read" else settings.list_ttl_ms)
 
 
 def _offer(registry: Registry, exchange: Exchange) -> Wire:

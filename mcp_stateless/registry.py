@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
-from mcp_stateless.content import Icon
+from mcp_stateless.content import CacheHint, Icon
 from mcp_stateless.definitions.completion import CompletionProvider
+from mcp_stateless.definitions.parameters import ASKING, names_one_of
 from mcp_stateless.definitions.prompt import Prompt
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
 from mcp_stateless.definitions.tool import Tool
@@ -52,6 +53,8 @@ class Registry:
     resources: dict[str, Resource] = field(default_factory=dict)
     templates: dict[str, ResourceTemplate] = field(default_factory=dict)
     completion: CompletionProvider | None = None
+    cache_hints: Mapping[str, CacheHint] = field(default_factory=dict)
+    """By method; a resource's own hint comes before that of `resources/read`."""
 
     def add_tool(self, tool: Tool) -> None:
         _add(self.tools, tool.name, tool, "tool", "name=")
@@ -73,6 +76,16 @@ class Registry:
                 "The server has a completion function already; one function answers for all prompts and templates"
             )
         self.completion = completion
+
+    def asking(self) -> list[str]:
+        """Names of what may ask the client something."""
+        tools = [tool.name for tool in self.tools.values() if tool.asks]
+        others: list[Prompt | ResourceTemplate] = [*self.prompts.values(), *self.templates.values()]
+        return tools + [other.name for other in others if names_one_of(ASKING, other.fn)]
+
+    def fingerprint(self, digest: str) -> str:
+        """What a recorded call is compared by: the server's version, and the digest of what its function takes."""
+        return f"{self.implementation.version}/{digest}"
 
     @property
     def has_long_tools(self) -> bool:

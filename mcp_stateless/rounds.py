@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from mcp_stateless.errors import CannotAsk, InvalidParams, NonDeterministicTool, ToolError
+from mcp_stateless.errors import CannotAsk, InvalidParams, ToolError
 from mcp_stateless.exchange import Exchange
 from mcp_stateless.journal import Journal, Records
 from mcp_stateless.protocol.revisions import Wire
@@ -31,7 +31,7 @@ _REPEATED: Final = ("inputResponses", "requestState", "_meta")
 log = logging.getLogger(__name__)
 
 
-def open_journal(exchange: Exchange, version: str, can_detach: bool = False) -> Journal:
+def open_journal(exchange: Exchange, can_detach: bool = False) -> Journal:
     """The journal of this round: fresh for a call's first, else from the state the client brings.
 
     A legacy client can be asked if it brought a token that says so, and comes back by `Last-Event-ID`.
@@ -50,30 +50,24 @@ def open_journal(exchange: Exchange, version: str, can_detach: bool = False) -> 
     if exchange.environment.keys is None:
         return Journal(fresh(exchange), refusal=_no_key, can_detach=can_detach)
     offered = _answers(call.params)
-    records = _unsealed(exchange, version) if "requestState" in call.params else fresh(exchange)
+    records = _unsealed(exchange) if "requestState" in call.params else fresh(exchange)
     return Journal(records, offered=offered, capabilities=call.client_capabilities, can_detach=can_detach)
 
 
-def input_required(exchange: Exchange, journal: Journal, name: str, version: str) -> Wire:
+def input_required(exchange: Exchange, journal: Journal, name: str, fingerprint: str) -> Wire:
     """The result that asks.
 
     Raises:
         ToolError: the questions never come to an end, or what is recorded is too large to travel.
     """
     records = journal.ask_again(name)
+    records.fingerprint = fingerprint
     requests = {key: question.to_wire() for key, question in journal.pending.items()}
     return {
         "resultType": "input_required",
         "inputRequests": requests,
-        "requestState": _sealed(exchange, records, name, version),
+        "requestState": _sealed(exchange, records, name),
     }
-
-
-def explained(error: NonDeterministicTool, journal: Journal, version: str) -> ToolError:
-    """A deploy between two rounds is the usual reason why a replay takes another way."""
-    if journal.records.version in ("", version):
-        return error
-    return ToolError("The tool changed while it was waiting for an answer; start the call again")
 
 
 def fresh(exchange: Exchange) -> Records:
@@ -87,10 +81,9 @@ def _answers(params: Mapping[str, object]) -> Mapping[str, object]:
     return answers
 
 
-def _sealed(exchange: Exchange, records: Records, name: str, version: str) -> str:
+def _sealed(exchange: Exchange, records: Records, name: str) -> str:
     keys, settings = exchange.environment.keys, exchange.settings
     assert keys is not None, "without keys nothing is asked"
-    records.version = version
     body = json.dumps(records.to_json(), separators=(",", ":")).encode()
     if len(body) > settings.max_state_bytes:
         raise ToolError(
@@ -101,7 +94,7 @@ def _sealed(exchange: Exchange, records: Records, name: str, version: str) -> st
     return seal(keys, PURPOSE, body, bound_to=_binding(exchange), expires_at=expires_at)
 
 
-def _unsealed(exchange: Exchange, version: str) -> Records:
+def _unsealed(exchange: Exchange) -> Records:
     keys, state = exchange.environment.keys, exchange.call.params["requestState"]
     assert keys is not None, "a call without keys does not come here"
     try:
@@ -128,7 +121,7 @@ def _binding(exchange: Exchange) -> tuple[str, ...]:
 
 
 def _no_way(question: Question) -> ToolError:
-    return CannotAsk("This call cannot ask the user: the client speaks a protocol revision from before 2026-07-28")
+    return CannotAsk("This call cannot ask: the client speaks an older revision, or did not say that it can be asked")
 
 
 def _not_here(question: Question) -> ToolError:

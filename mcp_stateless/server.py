@@ -1,5 +1,6 @@
 """`MCPServer`: what an author writes against. It puts the parts together and is the one place for lazy imports."""
 
+import logging
 import os
 import secrets
 import time
@@ -10,7 +11,7 @@ from mcp_stateless.calls import tickets
 from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.calls.setup import ON_LAMBDA, set_up
 from mcp_stateless.calls.worker import Worker
-from mcp_stateless.content import Annotations, Icon, ToolAnnotations
+from mcp_stateless.content import Annotations, CacheHint, Icon, ToolAnnotations
 from mcp_stateless.context import Context
 from mcp_stateless.definitions.completion import CompletionProvider
 from mcp_stateless.definitions.prompt import Prompt
@@ -20,7 +21,8 @@ from mcp_stateless.definitions.uri_template import is_template
 from mcp_stateless.endpoint import Endpoint, StartHook
 from mcp_stateless.errors import ConfigurationError
 from mcp_stateless.exchange import Environment, random_id
-from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES, KeyRing
+from mcp_stateless.methods import CACHEABLE
+from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES, Cipher, KeyRing
 from mcp_stateless.registry import Implementation, Registry
 from mcp_stateless.results import ReadyResult
 from mcp_stateless.settings import Settings
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 CHECK_HOLD_S: Final = 15.0
 """How long `check_call` waits for a result before it answers that there is none yet."""
+
+log = logging.getLogger(__name__)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,20 +58,26 @@ class MCPServer:
         instructions: str | None = None,
         website_url: str | None = None,
         icons: Sequence[Icon] = (),
+        cache_hints: Mapping[str, CacheHint] | None = None,
         settings: Settings | None = None,
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = random_id,
     ) -> None:
         """`settings`: what holds instead of the environment's `MCP_...` variables.
 
+        `cache_hints`: for lists and other cacheable methods, by method, in place of the settings' times.
         `clock` (seconds since the epoch) and `new_id` (unguessable) are for tests that need to know both.
         """
         if not name or not version:
             raise ConfigurationError("A server needs a name and a version, neither of them empty")
         self.settings = Settings.from_environment(os.environ) if settings is None else settings
         implementation = Implementation(name, version, title, description, website_url, icons)
-        self.registry = Registry(implementation, instructions)
+        unknown = [method for method in cache_hints or () if method not in CACHEABLE]
+        if unknown:
+            raise ConfigurationError(f"cache_hints takes the methods {', '.join(CACHEABLE)}; {unknown[0]} is none")
+        self.registry = Registry(implementation, instructions, cache_hints=cache_hints or {})
         self._start_hooks: list[StartHook] = []
+        self._warned_of_key = False
         keys = _key_ring(self.settings)
         self._worker: Worker | None = None
         self._desk: CallDesk | None = None
@@ -171,6 +181,7 @@ class MCPServer:
         meta: Mapping[str, object] | None = None,
         size: int | None = None,
         in_thread: bool = True,
+        cache_hint: CacheHint | None = None,
     ) -> Callable[[F], F]:
         """Register a function as a resource, or as a resource template when `uri` holds RFC 6570 variables.
 
@@ -190,6 +201,7 @@ class MCPServer:
                 "annotations": annotations,
                 "meta": meta,
                 "in_thread": in_thread,
+                "cache_hint": cache_hint,
             }
             if is_template(uri):
                 self.registry.add_template(ResourceTemplate.from_function(fn, uri_template=uri, **shared))
@@ -251,18 +263,21 @@ class MCPServer:
 
     def endpoint(self) -> Endpoint:
         """The server as a plain ASGI application, without FastAPI."""
+        self._check_ready()
         return self._endpoint
 
     def router(self) -> "APIRouter":
         """The MCP endpoint as a router for a FastAPI app of your own; several servers fit into one app."""
         from mcp_stateless.http import create_router
 
+        self._check_ready()
         return create_router(self._endpoint, self.settings, name=self.name)
 
     def app(self) -> "FastAPI":
         """A FastAPI app that serves the MCP endpoint and the health path; add routes as you like."""
         from mcp_stateless.http import create_app
 
+        self._check_ready()
         return create_app(self._endpoint, self.settings, self.registry.implementation)
 
     def lambda_handler(self, app: "ASGI | None" = None) -> "LambdaHandler":
@@ -275,13 +290,18 @@ class MCPServer:
         return LambdaHandler(self._endpoint if app is None else app, self.settings, rows=rows)
 
     def _check_ready(self) -> None:
-        """What can only be said once all tools are registered, and has to be said before the first call."""
-        asking = [tool.name for tool in self.registry.tools.values() if tool.asks]
-        if asking and not self.settings.signing_keys and ON_LAMBDA in os.environ:
+        """What can only be said once everything is registered, and has to be said before the first call."""
+        asking = self.registry.asking()
+        if self.settings.signing_keys or not (asking or self._desk):
+            return
+        if ON_LAMBDA in os.environ:
             raise ConfigurationError(
                 f"{asking[0]} asks the client, and on Lambda that needs a signing key that all environments share. "
                 f"Set MCP_SIGNING_KEYS to one; make it with: {MAKE_A_KEY}"
             )
+        if not self._warned_of_key:
+            self._warned_of_key = True
+            log.warning("A signing key was made for this process only; on Lambda, set MCP_SIGNING_KEYS")
 
 
 def _refuse_bare_decorator(first_argument: object, usage: str) -> None:
@@ -291,6 +311,17 @@ def _refuse_bare_decorator(first_argument: object, usage: str) -> None:
 
 def _key_ring(settings: Settings) -> KeyRing | None:
     """The configured keys. Without any, one is made where there is one process only, which Lambda never promises."""
-    if settings.signing_keys:
-        return KeyRing(tuple(key.get_secret_value().encode() for key in settings.signing_keys))
-    return None if ON_LAMBDA in os.environ else KeyRing((secrets.token_bytes(MIN_KEY_BYTES),))
+    keys = tuple(key.get_secret_value().encode() for key in settings.signing_keys)
+    if not keys and ON_LAMBDA in os.environ:
+        return None
+    return KeyRing(keys or (secrets.token_bytes(MIN_KEY_BYTES),), _cipher() if settings.encrypt_state else None)
+
+
+def _cipher() -> Cipher:
+    try:
+        from mcp_stateless.encryption import AesGcm
+    except ImportError as error:
+        raise ConfigurationError(
+            "MCP_ENCRYPT_STATE needs the extra `encryption`: pip install 'mcp-stateless[encryption]'"
+        ) from error
+    return AesGcm()

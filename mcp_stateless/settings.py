@@ -60,7 +60,11 @@ class Settings(BaseModel):
     )
     signing_keys: tuple[SecretStr, ...] = Field(
         default=(),
-        description="Secrets of 32 bytes or more that sign what clients bring back; newest first, all verify.",
+        description="Secrets of 32 bytes or more, without commas, that sign what clients bring back: event ids, task "
+        "ids, states. The newest first; all verify. Needed on Lambda by servers that ask or poll.",
+    )
+    encrypt_state: bool = Field(
+        default=False, description="Encrypt what clients bring back, besides signing it; needs the extra `encryption`."
     )
     max_state_bytes: int = Field(
         default=64 * 1024, gt=0, description="Largest state of a call that waits for an answer, before compression."
@@ -68,7 +72,8 @@ class Settings(BaseModel):
     state_ttl_s: int = Field(default=3600, gt=0, description="How long a client may take to answer a question.")
     polling: Literal["off", "memory", "dynamodb"] = Field(
         default="off",
-        description="Where calls of long-running tools lie while clients poll them; memory is for local runs.",
+        description="Where calls of long-running tools lie while clients come back for them, as polls, tasks or "
+        "rounds; off: they run in place. `memory` is for local runs.",
     )
     call_table: str = Field(default="", description="DynamoDB table of the calls.")
     worker_function: str = Field(
@@ -76,9 +81,6 @@ class Settings(BaseModel):
     )
     call_ttl_s: int = Field(
         default=6 * 3600, gt=0, description="How long a call and its result are kept, counted from its start."
-    )
-    max_timeout_s: int = Field(
-        default=840, gt=0, description="Most that a long-running tool may take; Lambda ends a worker after 900 s."
     )
     worker_margin_ms: int = Field(
         default=5000, ge=0, description="How long before its end a worker stops the tool, to write what came of it."
@@ -101,7 +103,9 @@ class Settings(BaseModel):
     )
     client_token_ttl_s: int = Field(default=30 * 24 * 3600, gt=0, description="How long such a token is good for.")
     check_call: bool = Field(
-        default=False, description="Offer the tool `check_call` to clients that have no other way to a long result."
+        default=False,
+        description="Give clients that have no other way to a long result a ticket for the tool `check_call`. With "
+        "`MCP_STATE_ROUNDS` that tool is offered anyway.",
     )
     state_rounds: bool = Field(
         default=True,

@@ -5,6 +5,7 @@ What the client sees of a call is made by the four wires beside this module: `po
 """
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -202,8 +203,13 @@ class CallDesk:
     async def lost(self, call_id: str) -> None:
         """Lambda reports that the worker of this call failed, or that its event was dropped."""
         snapshot = await self.store.read(call_id, 0, self.now_ms())
-        if snapshot is not None and not snapshot.record.state.is_final:
-            await self._given_up(snapshot.record)
+        record = None if snapshot is None else snapshot.record
+        if record is None or record.state not in (State.PENDING, State.RUNNING):
+            return
+        if record.state is State.RUNNING and record.attempt < record.max_attempts:
+            await self._launched_again(record)
+        else:
+            await self._given_up(record)
 
     def now_ms(self) -> int:
         return int(self.clock() * 1000)
@@ -222,7 +228,7 @@ class CallDesk:
         caller: Caller,
         records: Records,
     ) -> CallRecord:
-        now_ms = self.now_ms()
+        now_ms, text = self.now_ms(), encode(arguments).decode()
         capabilities = call.client_capabilities if caller.client is None else caller.client.capabilities
         request = StoredRequest(
             tool=tool.name,
@@ -237,11 +243,13 @@ class CallDesk:
             headers={name: caller.headers[name] for name in KEPT_HEADERS if name in caller.headers},
             journal_id=records.call_id,
             started_ms=int(records.started_at * 1000),
+            fingerprint=records.fingerprint,
+            arguments_digest=hashlib.sha256(text.encode()).hexdigest(),
         )
         return CallRecord(
             call_id=self.new_id(),
             request=request,
-            arguments=encode(arguments).decode(),
+            arguments=text,
             created_ms=now_ms,
             due_ms=now_ms + LAUNCH_MS,
             until_ms=now_ms + self.settings.call_ttl_s * 1000,
@@ -280,6 +288,9 @@ class CallDesk:
             return record
         if record.state is State.RUNNING and record.attempt >= record.max_attempts:
             return await self._given_up(record)
+        return await self._launched_again(record)
+
+    async def _launched_again(self, record: CallRecord) -> CallRecord:
         again = Relaunch(record.attempt, record.due_ms, self.now_ms() + LAUNCH_MS)
         try:
             relaunched = await self.store.apply(record.call_id, again, self.now_ms())
@@ -318,7 +329,10 @@ def numbered(asked: Mapping[str, Question], record: CallRecord) -> dict[str, Wir
     """Questions as the record keeps them: in order, and under keys that no earlier question of the call had."""
     kept: dict[str, Wire] = {}
     for number, (name, question) in enumerate(asked.items(), len(record.questions) + 1):
-        key = name if name not in record.questions else f"{name}~{number}"
+        key, times = name, 1
+        while key in record.questions or key in record.answers or key in kept:
+            times += 1
+            key = f"{name}~{times}"
         kept[key] = {**question.to_wire(), "name": name, "number": number}
     return kept
 
@@ -341,8 +355,9 @@ def input_requests(record: CallRecord) -> Wire:
 
 def _is_repeated(known: CallRecord, new: CallRecord) -> bool:
     """Whether a client posted the same request again: it is given the call it has, not a second one."""
-    same = known.request.tool == new.request.tool and known.arguments in ("", new.arguments)
-    return same and not known.state.is_final
+    same_tool = known.request.tool == new.request.tool
+    same_arguments = known.request.arguments_digest == new.request.arguments_digest
+    return same_tool and same_arguments and not known.state.is_final
 
 
 def _not_started(error: Exception) -> CallNotStarted:

@@ -152,9 +152,10 @@ def _questions(
 
 
 def _heartbeat(record: CallRecord, token: RequestId, polls: int) -> Wire:
-    """The latest progress, a float's step higher with each poll, since it has to rise to count as a sign of life."""
+    """The latest progress, a little higher with each poll, since it has to rise to count as a sign of life."""
     latest = record.progress or Progress(0.0, None, None, 0)
-    value = latest.progress + polls * math.ulp(latest.progress)
+    # Four of a float's steps: past the next power of two its steps are twice as wide, and less would be rounded away.
+    value = latest.progress + polls * 4 * math.ulp(latest.progress)
     return progress_message(token, value, latest.total, latest.message, REVISIONS[record.request.revision])
 
 

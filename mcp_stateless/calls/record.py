@@ -67,6 +67,10 @@ class StoredRequest:
     """What the function sees as its call's id: that of the run in place, if there was one before."""
     started_ms: int = 0
     """When the call came in, which is before its record was made where it ran in place first."""
+    fingerprint: str = ""
+    """Of the function at that time; see `Records`."""
+    arguments_digest: str = ""
+    """Tells whether a request is the same one again, also where the arguments are kept beside the record."""
 
 
 @dataclass(frozen=True, slots=True)

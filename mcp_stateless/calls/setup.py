@@ -56,7 +56,7 @@ def _store(settings: Settings) -> CallStore:
         raise ConfigurationError("MCP_POLLING=dynamodb needs MCP_CALL_TABLE, the name of the table of the calls")
     from mcp_stateless.calls.dynamodb import DynamoDBCallStore
 
-    return DynamoDBCallStore(settings.call_table)
+    return DynamoDBCallStore(settings.call_table, lifetime_s=settings.call_ttl_s)
 
 
 def _launcher(settings: Settings, worker: Worker) -> Launcher:

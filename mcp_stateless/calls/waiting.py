@@ -38,7 +38,7 @@ def is_waiting(params: Mapping[str, object]) -> bool:
 
 async def first_round(desk: CallDesk, record: CallRecord, principal: Principal, done: int, hold_s: float) -> Wire:
     """The answer to the request that started the call; `done` rounds went before, with questions in place."""
-    return await _round(desk, record.call_id, record.request.tool, principal, done + 1, hold_s)
+    return await _round(desk, record.call_id, record.request.tool, principal, done + 1, hold_s, {})
 
 
 async def next_round(
@@ -57,16 +57,10 @@ async def next_round(
         log.warning("request state refused: %s", reason)
         raise InvalidParams("Invalid params: the request state does not hold") from reason
     call_id, done = json.loads(body)
-    answers = params.get("inputResponses") or {}
+    answers = params.get("inputResponses", {})
     if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
         raise InvalidParams('Invalid params: "inputResponses" must be an object whose values are objects')
-    try:
-        for key, answer in answers.items():
-            await desk.answer(call_id, key, {"result": answer})
-        return await _round(desk, call_id, tool, principal, done + 1, hold_s)
-    except (StoreUnavailable, StoreMisconfigured) as error:
-        log.warning("call %s could not be read: %s", call_id, error)
-        return _again(desk, call_id, tool, principal, done + 1, {})
+    return await _round(desk, call_id, tool, principal, done + 1, hold_s, answers)
 
 
 def progress_of(result: Wire) -> Progress | None:
@@ -75,8 +69,16 @@ def progress_of(result: Wire) -> Progress | None:
     return progress if isinstance(progress, Progress) else None
 
 
-async def _round(desk: CallDesk, call_id: str, tool: str, principal: Principal, number: int, hold_s: float) -> Wire:
-    found = await desk.awaited(call_id, EVERYTHING, hold_s, _is_news)
+async def _round(
+    desk: CallDesk, call_id: str, tool: str, principal: Principal, number: int, hold_s: float, answers: Wire
+) -> Wire:
+    try:
+        for key, answer in answers.items():
+            await desk.answer(call_id, key, {"result": answer})
+        found = await desk.awaited(call_id, EVERYTHING, hold_s, _is_news)
+    except (StoreUnavailable, StoreMisconfigured) as error:
+        log.warning("call %s could not be read: %s", call_id, error)
+        return _again(desk, call_id, tool, principal, number, {})
     if found is None:
         raise ToolError(EXPIRED)
     if found.record.state.is_final:

@@ -120,6 +120,7 @@ class Worker:
             started_at=(request.started_ms or record.created_ms) / 1000,
             answers=_answers(record),
             steps=dict(record.steps),
+            fingerprint=request.fingerprint,
         )
         modern = REVISIONS[request.revision].modern
         refusal = None if modern and request.wire != "ticket" else _cannot_ask

@@ -40,6 +40,11 @@ class CompletionProvider:
         return cls(getattr(fn, "__name__", "completion"), fn, parameters, is_async(fn), in_thread)
 
     @property
+    def digest(self) -> str:
+        """The same for all: a completion has no second run whose arguments could have changed."""
+        return ""
+
+    @property
     def context_parameter(self) -> str | None:
         return self.parameters.context_name
 

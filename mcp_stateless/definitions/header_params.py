@@ -1,18 +1,21 @@
 """`x-mcp-header` annotations of an input schema: which arguments a client repeats in `Mcp-Param-*` headers.
 
 Owns the rules such an annotation has to keep. Clients drop a tool that breaks one without a word, so they are checked
-at registration; whether a request's headers agree with its arguments is checked by whoever has the request.
+at registration; that a request's headers agree with its arguments is checked with each call.
 """
 
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
-from mcp_stateless.errors import ConfigurationError
+from mcp_stateless.errors import ConfigurationError, HeaderMismatch
+from mcp_stateless.protocol.inbound import decode_header
 
 KEYWORD: Final = "x-mcp-header"
 _TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 """RFC 9110, section 5.6.2."""
+_NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 _TYPES: Final = ("string", "integer", "boolean")
 _DATA: Final = frozenset({"default", "const", "enum", "examples"})
 """Keywords whose value is data, not a schema."""
@@ -61,3 +64,29 @@ def _check(header: Any, path: tuple[str, ...] | None, node: Mapping[str, Any], l
         raise ConfigurationError(
             f"{label}: {KEYWORD} {header!r} is on {'.'.join(path)!r}, whose type has to be one of {', '.join(_TYPES)}"
         )
+
+
+def check_parameter_headers(
+    header_params: Mapping[str, tuple[str, ...]], arguments: Mapping[str, object], headers: Mapping[str, str]
+) -> None:
+    """`Mcp-Param-*` headers say what the arguments say; both are there or neither.
+
+    Raises:
+        HeaderMismatch: they do not.
+    """
+    for name, path in header_params.items():
+        value: object = arguments
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        header = headers.get(f"mcp-param-{name}")
+        if (header is None) != (value is None) or (header is not None and not _mirrors(decode_header(header), value)):
+            raise HeaderMismatch(f"Header mismatch: Mcp-Param-{name} must equal the argument {'.'.join(path)}")
+
+
+def _mirrors(header: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return header == ("true" if value else "false")
+    if isinstance(value, int | float):
+        # Exact at any size, which a float is not; Python's own number syntax takes more than JSON's.
+        return _NUMBER.fullmatch(header) is not None and Decimal(header) == value
+    return header == value

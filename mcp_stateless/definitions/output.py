@@ -77,7 +77,8 @@ class Output:
             ConfigurationError: structured output is demanded and cannot be had.
         """
         returned, label = _returned(returns), f"Tool {name!r}"
-        if structured is False or (structured is None and _is_content(returned)):
+        if structured is False or (structured is None and (returned is str or _is_content(returned))):
+            # A plain text is whole as content; structured as well, every result would be sent twice.
             return cls(name)
         if _is_content(returned):
             raise ConfigurationError(

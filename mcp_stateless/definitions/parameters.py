@@ -11,7 +11,7 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 from mcp_stateless.context import Context
 from mcp_stateless.errors import ConfigurationError
@@ -20,6 +20,13 @@ if sys.version_info >= (3, 14):
     import annotationlib
 
 EMPTY: Any = inspect.Parameter.empty
+
+
+ASKING: Final = frozenset({"elicit", "elicit_url", "sample", "list_roots"})
+"""Context methods that ask the client."""
+
+DETACHING: Final = frozenset({"detach"})
+"""Context methods by which a call leaves its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,12 @@ def function_name(fn: Callable[..., Any], name: str | None, kind: str) -> str:
     if not isinstance(found, str) or not found.strip() or found == "<lambda>":
         raise ConfigurationError(f"A {kind} needs a name: {_described(fn)} has none of its own, so give name=...")
     return found
+
+
+def names_one_of(methods: frozenset[str], fn: Callable[..., Any]) -> bool:
+    """Whether the function's own code names such a method. What its helpers do is not seen."""
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    return code is not None and not methods.isdisjoint(code.co_names)
 
 
 def is_async(fn: Callable[..., Any]) -> bool:

@@ -56,6 +56,10 @@ class Prompt:
         )
 
     @property
+    def digest(self) -> str:
+        return self.signature.digest
+
+    @property
     def context_parameter(self) -> str | None:
         return self.signature.context_parameter
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_stateless.content import Annotations, BlobResourceContents, Icon, TextResourceContents
+from mcp_stateless.content import Annotations, BlobResourceContents, CacheHint, Icon, TextResourceContents
 from mcp_stateless.context import Context
 from mcp_stateless.definitions.json_text import encoded, jsonable
 from mcp_stateless.definitions.output import Wire
@@ -33,6 +33,11 @@ class _Definition:
     meta: Mapping[str, object] | None
     is_async: bool
     in_thread: bool
+    cache_hint: CacheHint | None = None
+
+    @property
+    def digest(self) -> str:
+        return self.signature.digest
 
     @property
     def context_parameter(self) -> str | None:
@@ -92,6 +97,7 @@ class Resource(_Definition):
         meta: Mapping[str, object] | None = None,
         size: int | None = None,
         in_thread: bool = True,
+        cache_hint: CacheHint | None = None,
     ) -> "Resource":
         """Raises ConfigurationError for a URI without a scheme, or a function that takes arguments."""
         label = f"Resource {uri!r}"
@@ -119,6 +125,7 @@ class Resource(_Definition):
             meta=meta,
             is_async=is_async(fn),
             in_thread=in_thread,
+            cache_hint=cache_hint,
         )
 
     def to_wire(self) -> Wire:
@@ -150,6 +157,7 @@ class ResourceTemplate(_Definition):
         annotations: Annotations | None = None,
         meta: Mapping[str, object] | None = None,
         in_thread: bool = True,
+        cache_hint: CacheHint | None = None,
     ) -> "ResourceTemplate":
         """Raises ConfigurationError where template and function do not name the same things."""
         label = f"Resource template {uri_template!r}"
@@ -171,6 +179,7 @@ class ResourceTemplate(_Definition):
             meta=meta,
             is_async=is_async(fn),
             in_thread=in_thread,
+            cache_hint=cache_hint,
         )
 
     @property

@@ -10,6 +10,7 @@ Arguments are decoded JSON and are read as pydantic reads JSON in its lax mode, 
   say `additionalProperties: false`, so a host that adds arguments of its own does not contradict it.
 """
 
+import hashlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -81,6 +82,11 @@ class Signature:
     @property
     def context_type(self) -> type[Context[Any]]:
         return self.parameters.context_type
+
+    @property
+    def digest(self) -> str:
+        """Changes when what the function takes changes."""
+        return hashlib.sha256(json.dumps(self.input_schema, sort_keys=True).encode()).hexdigest()[:16]
 
     def bind(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """The keyword arguments for the function, without its context.

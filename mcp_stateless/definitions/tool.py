@@ -10,7 +10,7 @@ from mcp_stateless.context import Context
 from mcp_stateless.definitions.header_params import header_parameters
 from mcp_stateless.definitions.host_rules import host_warnings
 from mcp_stateless.definitions.output import MISSING, Output, ToolResult, Wire
-from mcp_stateless.definitions.parameters import function_name, is_async
+from mcp_stateless.definitions.parameters import ASKING, DETACHING, function_name, is_async, names_one_of
 from mcp_stateless.definitions.signature import Signature
 from mcp_stateless.definitions.structured import object_output_schema, object_structured
 from mcp_stateless.errors import ConfigurationError
@@ -23,11 +23,6 @@ DEFAULT_TIMEOUT_S: Final = 120
 
 MAX_TIMEOUT_S: Final = 895
 """Lambda ends an invocation after 900 s; the result still has to be written."""
-
-ASKING: Final = frozenset({"elicit", "elicit_url", "sample", "list_roots"})
-"""Context methods that ask the client."""
-
-DETACHING: Final = frozenset({"detach"})
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +85,7 @@ class Tool:
         """
         found = function_name(fn, name, "tool")
         label = f"Tool {found!r}"
-        leaves = _names_one_of(DETACHING, fn) if detaches is None else detaches
+        leaves = names_one_of(DETACHING, fn) if detaches is None else detaches
         _check_long_running(label, long_running, timeout_seconds, retries, leaves)
         signature = Signature.of(fn, name=label, input_schema=input_schema)
         tool = cls(
@@ -110,7 +105,7 @@ class Tool:
             timeout_s=timeout_seconds,
             retries=retries,
             requires=_capabilities(label, requires),
-            asks=bool(requires) or _names_one_of(ASKING, fn) if asks is None else asks,
+            asks=bool(requires) or names_one_of(ASKING, fn) if asks is None else asks,
             detaches=leaves,
         )
         warnings = list(host_warnings(found, signature.input_schema))
@@ -126,6 +121,10 @@ class Tool:
     def output_schema(self) -> Mapping[str, Any] | None:
         """Any JSON Schema, unwrapped; see `object_output_schema` for revisions that want an object."""
         return self.output.schema
+
+    @property
+    def digest(self) -> str:
+        return self.signature.digest
 
     @property
     def context_parameter(self) -> str | None:
@@ -186,12 +185,6 @@ def _capabilities(label: str, requires: Sequence[str]) -> Mapping[str, object]:
             assert isinstance(details, dict)
             needed[capability] = {**earlier, **details} if isinstance(earlier, dict) else details
     return needed
-
-
-def _names_one_of(methods: frozenset[str], fn: Callable[..., Any]) -> bool:
-    """Whether the function's own code names such a method. What its helpers do is not seen: hence the arguments."""
-    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
-    return code is not None and not methods.isdisjoint(code.co_names)
 
 
 def icons_and_meta(icons: Sequence[Icon], meta: Mapping[str, object] | None) -> Wire:

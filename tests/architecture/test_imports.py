@@ -14,7 +14,7 @@ NAME = PACKAGE.name
 LAYERS = (
     ("errors", "principal"),
     ("protocol",),
-    ("invocation", "sources", "content", "cors", "notifications"),
+    ("invocation", "sources", "content", "cors", "notifications", "encryption"),
     ("settings",),
     ("definitions.form", "definitions.json_schema"),
     ("questions",),
@@ -48,6 +48,7 @@ HOLDERS = {
     "aws": {"mangum"},
     "http": {"fastapi", "starlette"},
     "calls.dynamodb": {"boto3", "botocore"},
+    "encryption": {"cryptography"},
 }
 """The module of each heavy package: imported itself only where it is needed, inside a function."""
 

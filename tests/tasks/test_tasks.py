@@ -1,0 +1,428 @@
+"""Tasks (2026-07-28) from the first answer to the last, over every store: what the client sees of a call in between."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import mcp_types as types
+import pytest
+from pydantic import BaseModel
+
+from mcp_stateless import Context, ToolError
+from mcp_stateless.calls.memory import MemoryCallStore
+from mcp_stateless.calls.store import CallStore
+from mcp_stateless.errors import InternalError
+from mcp_stateless.testing import Client
+from tests.http.door import JsonObject
+from tests.tasks.deployment import FORMS, START, TASKS, Deployment, accept, text_of, tool
+
+SECONDS = 10
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Age(BaseModel):
+    age: int
+
+
+async def done() -> dict[str, int]:
+    """Work."""
+    return {"sum": 3}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Come back as soon as another thread made it so."""
+    pause = threading.Event()
+    for _ in range(SECONDS * 200):
+        if condition():
+            return
+        pause.wait(0.005)
+    raise AssertionError(f"it did not happen within {SECONDS} s")
+
+
+def test_a_task_runs_from_working_to_completed(store: CallStore) -> None:
+    deployment = Deployment(tool(done), store)
+    created = deployment.call().result
+    assert created["resultType"] == "task"
+    assert not {"task", "result", "error", "inputRequests", "requestState", "content"} & set(created)
+    before = deployment.get(created["taskId"])
+    assert (before["resultType"], before["status"]) == ("complete", "working")
+    assert not {"result", "error", "inputRequests"} & set(before)
+    assert deployment.work() == 1
+    ended = deployment.get(created["taskId"])
+    assert (ended["resultType"], ended["status"], ended["taskId"]) == ("complete", "completed", created["taskId"])
+    result = types.CallToolResult.model_validate(ended["result"])
+    assert (result.structured_content, result.is_error) == ({"sum": 3}, False)
+    assert deployment.queue.launched == deployment.queue.launched[:1]
+
+
+def test_a_task_can_be_looked_up_as_soon_as_its_id_is_told(store: CallStore) -> None:
+    deployment = Deployment(tool(done), store)
+    for _ in range(5):
+        assert deployment.get(deployment.start())["status"] == "working"
+
+
+def test_the_fields_of_a_task_have_the_shapes_of_the_specification(store: CallStore) -> None:
+    deployment = Deployment(tool(done), store, call_ttl_s=600, min_retry_ms=1000, max_retry_ms=15_000)
+    created = deployment.call().result
+    deployment.clock.advance(20)
+    deployment.work()
+    ended = deployment.get(created["taskId"])
+    for task in (created, ended):
+        assert task["ttlMs"] == 600_000
+        assert datetime.fromisoformat(task["createdAt"]).timestamp() == START
+        assert task["createdAt"].endswith("Z")
+        # The model is of the older form, which has the same fields under two other names.
+        types.Task.model_validate({**task, "ttl": task["ttlMs"], "pollInterval": task["pollIntervalMs"]})
+    assert created["lastUpdatedAt"] == created["createdAt"]
+    assert datetime.fromisoformat(ended["lastUpdatedAt"]).timestamp() == START + 20
+    assert (created["pollIntervalMs"], ended["pollIntervalMs"]) == (1000, 10_000)
+
+
+def test_the_poll_interval_grows_with_the_age_of_the_task_up_to_a_limit() -> None:
+    deployment = Deployment(tool(done), MemoryCallStore(), min_retry_ms=1000, max_retry_ms=5000)
+    task_id = deployment.start()
+    found = []
+    for seconds in (0, 4, 4, 8):
+        deployment.clock.advance(seconds)
+        found.append(deployment.get(task_id)["pollIntervalMs"])
+    assert found == [1000, 2000, 4000, 5000]
+
+
+def test_a_task_id_has_at_least_128_random_bits_and_is_never_the_same_twice() -> None:
+    deployment = Deployment(tool(done), MemoryCallStore())
+    ids = {deployment.start() for _ in range(50)}
+    assert len(ids) == 50
+    assert min(len(set(call_id)) for call_id in deployment.queue.launched) > 8
+    assert min(map(len, deployment.queue.launched)) >= 22  # base64 of 16 bytes
+
+
+def test_the_message_of_the_latest_progress_is_the_status_message(store: CallStore) -> None:
+    going_on = threading.Event()
+
+    async def reports(ctx: Context[None]) -> str:
+        await ctx.report_progress(1, 2, "half of it")
+        await asyncio.to_thread(going_on.wait, SECONDS)
+        return "all of it"
+
+    deployment = Deployment(tool(reports), store)
+    task_id = deployment.start()
+    assert "statusMessage" not in deployment.get(task_id)
+    worker = threading.Thread(target=deployment.work)
+    worker.start()
+    until(lambda: deployment.get(task_id).get("statusMessage") == "half of it")
+    assert deployment.get(task_id)["status"] == "working"
+    going_on.set()
+    worker.join(SECONDS)
+    assert text_of(deployment.get(task_id)["result"]) == "all of it"
+
+
+# How a task ends
+
+
+async def refuses() -> str:
+    raise ToolError("There is nothing to be had")
+
+
+async def breaks() -> str:
+    raise KeyError("a secret")
+
+
+async def fails() -> str:
+    raise InternalError("The disk is full", {"disk": 1})
+
+
+@pytest.mark.parametrize("fn", [refuses, breaks])
+def test_a_tool_that_fails_has_completed_with_an_error_as_its_result(store: CallStore, fn: Any) -> None:
+    deployment = Deployment(tool(fn), store)
+    task_id = deployment.start()
+    deployment.work()
+    ended = deployment.get(task_id)
+    assert (ended["status"], ended["result"]["isError"]) == ("completed", True)
+    assert "error" not in ended
+    assert "secret" not in str(ended)
+    assert ("nothing to be had" in text_of(ended["result"])) == (fn is refuses)
+
+
+def test_a_task_that_ends_with_a_protocol_error_has_failed(store: CallStore) -> None:
+    deployment = Deployment(tool(fails), store)
+    task_id = deployment.start()
+    deployment.work()
+    ended = deployment.get(task_id)
+    assert (ended["status"], ended["statusMessage"]) == ("failed", "The disk is full")
+    assert ended["error"] == {"code": -32603, "message": "The disk is full", "data": {"disk": 1}}
+    assert "result" not in ended
+
+
+def test_a_task_whose_worker_is_gone_has_failed_once_its_time_is_over(store: CallStore) -> None:
+    deployment = Deployment(tool(done, timeout_seconds=60), store)
+    task_id = deployment.start()
+    call_id = deployment.queue.waiting.pop()
+    asyncio.run(store.apply(call_id, _claim(), deployment.desk.now_ms()))
+    deployment.clock.advance(69)
+    assert deployment.get(task_id)["status"] == "working"
+    deployment.clock.advance(2)
+    ended = deployment.get(task_id)
+    assert ended["status"] == "failed"
+    assert types.ErrorData.model_validate(ended["error"]).message == ended["statusMessage"]
+    assert "result" not in ended
+
+
+def test_a_task_that_nobody_worked_on_is_launched_again_by_whoever_looks(store: CallStore) -> None:
+    deployment = Deployment(tool(done), store)
+    deployment.queue.loses = True
+    task_id = deployment.start()
+    deployment.queue.loses = False
+    deployment.clock.advance(29)
+    deployment.get(task_id)
+    assert deployment.work() == 0
+    deployment.clock.advance(2)
+    assert deployment.get(task_id)["status"] == "working"
+    assert deployment.work() == 1
+    assert deployment.get(task_id)["status"] == "completed"
+
+
+# Cancelling
+
+
+def test_a_task_that_is_cancelled_before_it_starts_never_runs(store: CallStore) -> None:
+    ran: list[int] = []
+
+    async def runs() -> str:
+        ran.append(1)
+        return "ran"
+
+    deployment = Deployment(tool(runs), store)
+    task_id = deployment.start()
+    acknowledged = deployment.task("cancel", task_id).result
+    assert set(acknowledged) == {"resultType", "_meta"}
+    assert acknowledged["resultType"] == "complete"
+    deployment.work()
+    assert ran == []
+    ended = deployment.get(task_id)
+    assert ended["status"] == "cancelled"
+    assert not {"result", "error", "inputRequests"} & set(ended)
+
+
+def test_a_task_that_is_cancelled_while_it_runs_is_stopped(store: CallStore) -> None:
+    stopped = threading.Event()
+    started = threading.Event()
+
+    async def runs(ctx: Context[None]) -> str:
+        started.set()
+        try:
+            for number in range(SECONDS * 100):
+                await ctx.report_progress(number)
+                await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+        return "not stopped"
+
+    deployment = Deployment(tool(runs), store)
+    task_id = deployment.start()
+    worker = threading.Thread(target=deployment.work)
+    worker.start()
+    assert started.wait(SECONDS)
+    deployment.task("cancel", task_id)
+    assert deployment.get(task_id)["status"] == "cancelled"
+    worker.join(SECONDS)
+    assert stopped.is_set()
+    assert deployment.get(task_id)["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(("fn", "status"), [(done, "completed"), (fails, "failed")])
+def test_cancelling_what_has_ended_is_acknowledged_and_changes_nothing(store: CallStore, fn: Any, status: str) -> None:
+    deployment = Deployment(tool(fn), store)
+    task_id = deployment.start()
+    deployment.work()
+    ended = deployment.get(task_id)
+    for _ in range(2):
+        assert deployment.task("cancel", task_id).result["resultType"] == "complete"
+    assert deployment.get(task_id) == ended
+    assert ended["status"] == status
+
+
+def test_a_notification_of_cancellation_does_not_cancel_a_task(store: CallStore) -> None:
+    deployment = Deployment(tool(done), store)
+    task_id = deployment.start()
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    assert deployment.door.post(cancelled, {"mcp-protocol-version": "2026-07-28"}).status == 202
+    deployment.work()
+    assert deployment.get(task_id)["status"] == "completed"
+
+
+# Input
+
+
+async def asks_two(ctx: Context[None]) -> str:
+    name, age = await asyncio.gather(
+        ctx.elicit("What is your name?", Name, key="name"), ctx.elicit("How old are you?", Age, key="age")
+    )
+    return " ".join(
+        [
+            name.data.name if name.action == "accept" else name.action,
+            str(age.data.age) if age.action == "accept" else age.action,
+        ]
+    )
+
+
+def test_two_open_questions_are_answered_one_by_one(store: CallStore) -> None:
+    deployment = Deployment(tool(asks_two), store)
+    task_id = deployment.start()
+    deployment.work()
+    asked = deployment.get(task_id)
+    assert asked["status"] == "input_required"
+    assert sorted(asked["inputRequests"]) == ["age", "name"]
+    for question in asked["inputRequests"].values():
+        assert sorted(question) == ["method", "params"]
+        types.ElicitRequest.model_validate(question)
+    assert not {"result", "error", "requestState"} & set(asked)
+    acknowledged = deployment.answer(task_id, name=accept(name="Ada"))
+    assert set(acknowledged) == {"resultType", "_meta"}
+    left = deployment.get(task_id)
+    assert (left["status"], list(left["inputRequests"])) == ("input_required", ["age"])
+    assert deployment.work() == 0, "nobody works before the last answer"
+    deployment.answer(task_id, age=accept(age=36))
+    assert deployment.get(task_id).get("inputRequests", {}) == {}
+    assert deployment.work() == 1
+    assert text_of(deployment.get(task_id)["result"]) == "Ada 36"
+    assert len(deployment.queue.launched) == 2
+
+
+def test_both_questions_can_be_answered_at_once_and_keys_nobody_knows_are_ignored(store: CallStore) -> None:
+    deployment = Deployment(tool(asks_two), store)
+    task_id = deployment.start()
+    deployment.work()
+    deployment.answer(task_id, other={"action": "cancel"}, name={"action": "decline"}, age={"action": "cancel"})
+    deployment.answer(task_id, name=accept(name="too late"))
+    deployment.work()
+    ended = deployment.get(task_id)
+    assert text_of(ended["result"]) == "decline cancel"
+    deployment.answer(task_id, name=accept(name="far too late"))
+    assert deployment.get(task_id) == ended
+    assert deployment.work() == 0
+
+
+def test_answers_without_a_question_are_acknowledged_and_forgotten(store: CallStore) -> None:
+    deployment = Deployment(tool(asks_two), store)
+    task_id = deployment.start()
+    assert deployment.answer(task_id, name=accept(name="too early"))["resultType"] == "complete"
+    assert deployment.answer(task_id)["resultType"] == "complete"
+    deployment.work()
+    assert sorted(deployment.get(task_id)["inputRequests"]) == ["age", "name"]
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again_under_a_new_key(store: CallStore) -> None:
+    deployment = Deployment(tool(asks_two), store)
+    task_id = deployment.start()
+    deployment.work()
+    deployment.answer(task_id, name=accept(name="Ada"), age=accept(age="old"))
+    seen = {"name", "age"}
+    for _ in range(3):
+        deployment.work()
+        [key] = deployment.get(task_id)["inputRequests"]
+        assert key not in seen
+        seen.add(key)
+        deployment.answer(task_id, name=accept(name="Eve"), age=accept(age=1), **{key: accept(age="older")})
+    deployment.work()
+    [key] = deployment.get(task_id)["inputRequests"]
+    deployment.answer(task_id, **{key: accept(age=36)})
+    deployment.work()
+    assert text_of(deployment.get(task_id)["result"]) == "Ada 36"
+
+
+def test_a_new_key_is_none_that_the_author_uses_for_another_question(store: CallStore) -> None:
+    async def asks(ctx: Context[None]) -> str:
+        other = await ctx.elicit("Other?", Name, key="name~3")
+        name = await ctx.elicit("Name?", Name, key="name")
+        return f"{other.action} {name.action}"
+
+    deployment = Deployment(tool(asks), store)
+    task_id = deployment.start()
+    deployment.work()
+    deployment.answer(task_id, **{"name~3": accept(name="other")})
+    deployment.work()
+    deployment.answer(task_id, name=accept())
+    deployment.work()
+    [key] = deployment.get(task_id)["inputRequests"]
+    assert key not in ("name", "name~3")
+    deployment.answer(task_id, **{key: accept(name="Ada")})
+    deployment.work()
+    assert text_of(deployment.get(task_id)["result"]) == "accept accept"
+
+
+def test_a_question_can_only_be_put_to_a_client_that_declared_it(store: CallStore) -> None:
+    async def asks(ctx: Context[None]) -> str:
+        return (await ctx.elicit("Name?", Name)).action
+
+    deployment = Deployment(tool(asks), store)
+    created = deployment.call(capabilities=TASKS).result
+    deployment.work()
+    ended = deployment.get(created["taskId"])
+    assert (ended["status"], ended["error"]["code"]) == ("failed", -32021)
+    assert ended["error"]["data"] == {"requiredCapabilities": FORMS}
+
+
+@pytest.mark.parametrize("answers", [None, [], "x", {"name": "Ada"}, {"name": None}, {"name": []}])
+def test_answers_of_another_shape_are_invalid_params(answers: object) -> None:
+    deployment = Deployment(tool(asks_two), MemoryCallStore())
+    task_id = deployment.start()
+    assert deployment.task("update", task_id, inputResponses=answers).error["code"] == -32602
+
+
+def test_a_question_that_nobody_answers_expires_with_the_task(store: CallStore) -> None:
+    deployment = Deployment(tool(asks_two), store, call_ttl_s=600)
+    task_id = deployment.start()
+    deployment.work()
+    deployment.clock.advance(599)
+    assert deployment.get(task_id)["status"] == "input_required"
+    deployment.clock.advance(1)
+    assert deployment.task("get", task_id).error["code"] == -32602
+    assert deployment.task("update", task_id, inputResponses={"name": accept(name="x")}).error["code"] == -32602
+    assert deployment.work() == 0
+
+
+def test_a_task_may_ask_after_it_was_launched_in_vain(store: CallStore) -> None:
+    """The launch after the last answer is lost; who looks 30 s later does it again."""
+    deployment = Deployment(tool(asks_two), store)
+    task_id = deployment.start()
+    deployment.work()
+    deployment.queue.loses = True
+    deployment.answer(task_id, name=accept(name="Ada"), age=accept(age=36))
+    deployment.queue.loses = False
+    deployment.clock.advance(31)
+    deployment.get(task_id)
+    assert deployment.work() == 1
+    assert text_of(deployment.get(task_id)["result"]) == "Ada 36"
+
+
+# A simple client, a worker thread
+
+
+def test_the_kit_of_an_author_sees_a_task_end() -> None:
+    from mcp_stateless import MCPServer, Settings
+    from tests.tasks.deployment import KEY
+
+    settings = Settings.model_validate({"signing_keys": (KEY,), "polling": "memory"})
+    server = MCPServer("kit", settings=settings)
+    tool(done)(server)
+    client = Client(server, protocol_version="2026-07-28", capabilities=TASKS)
+    created: JsonObject = client.call_tool("tool").result
+    headers = {"mcp-name": created["taskId"]}
+
+    def get() -> JsonObject:
+        return client.request("tasks/get", {"taskId": created["taskId"]}, headers)
+
+    until(lambda: bool(get()["status"] == "completed"))
+    assert get()["result"]["structuredContent"] == {"sum": 3}
+
+
+def _claim() -> Any:
+    from mcp_stateless.calls.record import Claim
+
+    return Claim()
