@@ -1,8 +1,10 @@
-# make run          serve handler/ on http://127.0.0.1:8000/mcp
+# make run          serve handler/ on http://127.0.0.1:8000/mcp; long calls are kept in memory
+# make run-dynamodb the same with long calls in a DynamoDB-compatible engine, and two processes that work on them
 # make test         all tests (make test TESTS=tests/project for some of them)
 # make check        format, lint, types
 # make lowest       the tests of the wire, with the oldest libraries that are allowed
 # make conformance  the official MCP conformance suite, over Lambda events
+# make soak         hundreds of long calls with lost events, killed workers and a throttling store, for ten minutes
 # make clean        remove everything that these made
 #
 # Each sets up what it needs first. Another Python: make test PYTHON=python3.12, with an environment of its own.
@@ -20,17 +22,29 @@ endif
 BIN := $(VENV)/bin
 SAM_VENV := .cache/sam-venv
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+CLIENTS_VENV := .cache/clients-venv
+CLIENTS := tests/clients/node
 CONFORMANCE := tests/conformance
+ENGINE := .cache/.engine-installed
+# With the Node.js and npm of the clients' environment, or with them only where the machine has none.
+WITH_NODE = PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH"
+OR_NPM = PATH="$$PATH:$(CURDIR)/$(CLIENTS_VENV)/bin"
 TESTS ?= tests
-WIRE_TESTS := $(wildcard tests/definitions tests/http tests/lambda_entry tests/protocol tests/project/test_events.py)
+WIRE_TESTS := $(wildcard tests/calls tests/definitions tests/http tests/lambda_entry tests/protocol tests/project/test_events.py)
 
-.PHONY: run test check lowest conformance clean setup sam build-Server build-Worker
+.PHONY: run run-dynamodb soak test check lowest conformance clean setup sam build-Server build-Worker
 
 run: $(VENV)/.installed
 	$(BIN)/mcp-stateless dev handler.app:app
 
-test: $(VENV)/.installed $(SAM_VENV)/.installed
-	$(BIN)/python -m pytest $(TESTS)
+run-dynamodb: $(VENV)/.installed
+	$(BIN)/python -m tests.project.with_engine $(BIN)/mcp-stateless dev --dynamodb handler.app:app
+
+soak: $(VENV)/.installed $(SAM_VENV)/.installed
+	$(BIN)/python -m tests.soak
+
+test: $(VENV)/.installed $(SAM_VENV)/.installed $(CLIENTS)/node_modules/.installed $(ENGINE)
+	$(OR_NPM) $(BIN)/python -m pytest $(TESTS)
 
 check: $(VENV)/.installed
 	$(BIN)/ruff format --check .
@@ -41,8 +55,8 @@ check: $(VENV)/.installed
 lowest: .venv-lowest/.installed
 	.venv-lowest/bin/python -m pytest -o filterwarnings=default $(WIRE_TESTS)
 
-conformance: $(VENV)/.installed $(CONFORMANCE)/node_modules/.installed
-	$(BIN)/python -m tests.conformance
+conformance: $(VENV)/.installed $(CONFORMANCE)/node_modules/.installed $(ENGINE)
+	$(WITH_NODE) $(BIN)/python -m tests.conformance
 
 # `sam build` calls this through targets/<runtime>-<architecture>/Makefile, from this folder, and sets ARTIFACTS_DIR.
 # Wheels for Lambda's Linux are fetched in the versions that the tests run with; nothing is compiled here.
@@ -89,9 +103,20 @@ $(SAM_VENV)/.installed: tests/emulator/requirements.txt
 	@$(@D)/bin/python $(PIP_INSTALL) -r $<
 	@touch $@
 
-$(CONFORMANCE)/node_modules/.installed: $(CONFORMANCE)/package-lock.json
-	@command -v npm >/dev/null || { echo "The conformance suite needs Node.js with npm: install Node.js 22" >&2; exit 1; }
-	cd $(CONFORMANCE) && npm ci --no-audit --no-fund --loglevel=error
+# Clients whose libraries bite with those of the server, and Node.js with npm as a wheel: the machine needs none.
+$(CLIENTS_VENV)/.installed: tests/clients/requirements.txt
+	$(make_venv)
+	@$(@D)/bin/python $(PIP_INSTALL) -r $<
+	@touch $@
+
+$(CLIENTS)/node_modules/.installed $(CONFORMANCE)/node_modules/.installed: %/node_modules/.installed: \
+  %/package-lock.json $(CLIENTS_VENV)/.installed
+	cd $* && $(WITH_NODE) npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Starts the DynamoDB-compatible engine once, which installs it.
+$(ENGINE): $(VENV)/.installed $(CLIENTS_VENV)/.installed $(wildcard tests/calls/*/package-lock.json tests/calls/*.txt)
+	@$(OR_NPM) $(BIN)/python -m tests.project.with_engine true
 	@touch $@
 
 clean:

@@ -51,7 +51,9 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
             return await next_round(desk, exchange, tool)
         bound = guarded(lambda: tool.signature.bind(arguments), tool.name, exchange.reference)
         wire = None if desk is None else desk.wire_for(exchange.call, tool, exchange.headers)
-        if desk is not None and wire is not None and not tool.detaches:
+        # A state that names no running call is of one that began in place: it goes on there, or is refused.
+        began_in_place = exchange.revision.modern and "requestState" in exchange.call.params
+        if desk is not None and wire is not None and not tool.detaches and not began_in_place:
             return await take_in(
                 desk, wire, exchange, tool, arguments, fresh(exchange), registry.fingerprint(tool.digest)
             )

@@ -9,8 +9,10 @@ import json
 import os
 import socket
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from mcp_stateless.errors import ConfigurationError
 from mcp_stateless.server import MCPServer
@@ -19,6 +21,15 @@ try:
     import click
 except ModuleNotFoundError:
     sys.exit("The command needs packages that are not installed: pip install 'mcp-stateless[cli]'")
+
+WORKERS: Final = 2
+"""Processes that work on long calls under `dev --dynamodb`."""
+
+LONG_CALLS: Final = {
+    "off": "Long-running tools run in place: MCP_POLLING is off.\n",
+    "memory": "Calls of long-running tools are kept in memory and worked on by threads.\n",
+    "dynamodb": f"Calls of long-running tools are kept in DynamoDB and worked on by {WORKERS} processes.\n",
+}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,12 +52,13 @@ def main() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A wheel of mcp-stateless that the project carries, for a release that is on no index.",
 )
-def new(name: str, directory: Path, wheel: Path | None) -> None:
+@click.option("--polling", is_flag=True, help="With a long-running tool, and a worker and a table in the template.")
+def new(name: str, directory: Path, wheel: Path | None, polling: bool) -> None:
     """Write a new server into the folder NAME: tools, tests, events, template, Makefile."""
     from mcp_stateless.scaffold import write_project
 
     try:
-        project = write_project(name, directory, wheel)
+        project = write_project(name, directory, wheel, polling=polling)
     except ModuleNotFoundError as error:
         raise click.ClickException(_missing(error)) from error
     except ConfigurationError as error:
@@ -62,15 +74,30 @@ def new(name: str, directory: Path, wheel: Path | None) -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
 @click.option("--reload", is_flag=True, help="Start again when a file below this folder changes.")
-def dev(target: str, host: str, port: int, reload: bool) -> None:
-    """Serve the app at TARGET (module:attribute, by default handler.app:app) on this machine."""
+@click.option(
+    "--dynamodb",
+    is_flag=True,
+    help="Keep long calls in the local DynamoDB that AWS_ENDPOINT_URL_DYNAMODB names, and let two processes work on "
+    "them; the Lambda handler is `lambda_handler` in the module of TARGET.",
+)
+def dev(target: str, host: str, port: int, reload: bool, dynamodb: bool) -> None:
+    """Serve the app at TARGET (module:attribute, by default handler.app:app) on this machine.
+
+    Calls of long-running tools are kept in memory and worked on by threads, unless MCP_POLLING says otherwise;
+    MCP_POLLING=off runs them in place.
+    """
+    if reload and dynamodb:
+        raise click.UsageError("--reload does not start the workers of --dynamodb again: use one of the two")
     try:
         import uvicorn
     except ModuleNotFoundError as error:
         raise click.ClickException(_missing(error)) from error
     sys.path.insert(0, os.getcwd())
-    servers = _servers(_module(target))
-    with _listening(host, port) as listener:
+    with ExitStack() as stack:
+        # Before the server is made, which reads the environment once.
+        _choose_store(stack, target, dynamodb)
+        servers = _servers(_module(target))
+        listener = stack.enter_context(_listening(host, port))
         for server in servers:
             click.echo(_banner(server, f"http://{_reachable(host)}:{listener.getsockname()[1]}"))
         click.echo("Stop with Ctrl-C.")
@@ -79,10 +106,30 @@ def dev(target: str, host: str, port: int, reload: bool) -> None:
         )
 
 
-def _module(target: str) -> ModuleType:
+def _choose_store(stack: ExitStack, target: str, dynamodb: bool) -> None:
+    if not dynamodb:
+        os.environ["MCP_POLLING"] = os.environ.get("MCP_POLLING") or "memory"
+        return
+    from mcp_stateless.testing.local_workers import local_workers
+
+    module, _ = _split(target)
+    try:
+        stack.enter_context(local_workers(f"{module}:lambda_handler", Path.cwd(), WORKERS))
+    except ModuleNotFoundError as error:
+        raise click.ClickException(_missing(error, "aws")) from error
+    except ConfigurationError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _split(target: str) -> tuple[str, str]:
     name, colon, attribute = target.partition(":")
     if not colon or not name or not attribute:
         raise click.BadParameter(f"{target!r} is not module:attribute, such as handler.app:app", param_hint="TARGET")
+    return name, attribute
+
+
+def _module(target: str) -> ModuleType:
+    name, attribute = _split(target)
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -126,16 +173,17 @@ def _banner(server: MCPServer, origin: str) -> str:
         f"\n  {tool.name:24} {(tool.description or '').partition(chr(10))[0]}"
         for tool in server.registry.tools.values()
     )
+    where = LONG_CALLS[server.settings.polling] if server.registry.has_long_tools else ""
     snippet = json.dumps({"mcpServers": {server.name: {"type": "http", "url": url}}})
     return (
-        f"{server.name} serves {len(server.registry.tools)} tools at {url}{tools}\n\n"
+        f"{server.name} serves {len(server.registry.tools)} tools at {url}{tools}\n{where}\n"
         f"Claude Code:    claude mcp add --transport http {server.name} {url}\n"
         f"Other clients:  {snippet}\n"
     )
 
 
-def _missing(error: ModuleNotFoundError) -> str:
-    return f"The package {error.name} is not installed: pip install 'mcp-stateless[cli]'"
+def _missing(error: ModuleNotFoundError, extra: str = "cli") -> str:
+    return f"The package {error.name} is not installed: pip install 'mcp-stateless[{extra}]'"
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ class Endpoint:
         if not self._cors.allows(headers.get("origin")):
             return _refusal(Refused(InvalidRequest("Forbidden: the origin is not allowed"), status=403))
         if scope["method"] == "GET" and self._is_poll(headers):
-            return await self._polled(headers["last-event-id"])
+            return await self._polled(headers["last-event-id"], scope.get(SCOPE_KEY, LOCAL))
         if scope["method"] != "POST":
             return Reply(405, headers={"allow": "POST, OPTIONS"})
         invocation = scope.get(SCOPE_KEY, LOCAL)
@@ -175,11 +175,11 @@ class Endpoint:
         is_modern = revision is not None and revision.modern
         return self._environment.desk is not None and bool(headers.get("last-event-id")) and not is_modern
 
-    async def _polled(self, event_id: str) -> Reply:
-        desk = self._environment.desk
+    async def _polled(self, event_id: str, invocation: Invocation) -> Reply:
+        desk, hold_s = self._environment.desk, invocation.time_for(self._settings.hold_seconds)
         assert desk is not None, "without a desk a GET is no poll"
         try:
-            body = await polled.poll(desk, event_id, ANONYMOUS)
+            body = await polled.poll(desk, event_id, ANONYMOUS, hold_s, lambda body: _fits(body, invocation))
         except Rejected as reason:
             log.warning("an event id was refused: %s", reason)
             return _refusal(Refused(InvalidRequest("Invalid Last-Event-ID")))

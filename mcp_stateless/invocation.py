@@ -1,8 +1,12 @@
 """What the platform allows the request at hand: put into the ASGI scope by the Lambda entry, read by the endpoint."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+HOLD_MARGIN_S: Final = 1.0
+"""Kept back from the deadline when a request is held: for one more read, and for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,12 @@ class Invocation:
     """What sets the deadline, in words for the caller."""
     event: Mapping[str, object] | None = None
     context: object | None = None
+
+    def time_for(self, hold_s: float) -> float:
+        """`hold_s`, or what the deadline leaves of it: held for longer, a request is answered by the gateway."""
+        if self.deadline is None:
+            return hold_s
+        return max(0.0, min(hold_s, self.deadline - time.monotonic() - HOLD_MARGIN_S))
 
 
 SCOPE_KEY: Final = "mcp_stateless.invocation"

@@ -1,6 +1,5 @@
 """How a `tools/call` becomes a long call, and what its first answer is on each wire."""
 
-import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -18,8 +17,6 @@ GATEWAY_HOLD_S: Final = 20.0
 
 DIRECT_HOLD_S: Final = 50.0
 """The same where nothing cuts requests; hosts want the headers of a reply within 60 s."""
-
-HOLD_MARGIN_S: Final = 1.0
 
 
 async def take_in(
@@ -67,9 +64,7 @@ def hold_s(exchange: Exchange) -> float:
     invocation, chosen = exchange.invocation, exchange.settings.round_hold_s
     if chosen is None:
         chosen = GATEWAY_HOLD_S if invocation.source in ("http_api", "rest_api") else DIRECT_HOLD_S
-    if invocation.deadline is None:
-        return chosen
-    return max(0.0, min(chosen, invocation.deadline - time.monotonic() - HOLD_MARGIN_S))
+    return invocation.time_for(chosen)
 
 
 async def _with_progress(result: Wire, exchange: Exchange) -> Wire:

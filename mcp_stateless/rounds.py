@@ -121,7 +121,10 @@ def _binding(exchange: Exchange) -> tuple[str, ...]:
 
 
 def _no_way(question: Question) -> ToolError:
-    return CannotAsk("This call cannot ask: the client speaks an older revision, or did not say that it can be asked")
+    return CannotAsk(
+        "This call cannot ask the user: that takes a client at 2026-07-28, or one at 2025-11-25 that polls and brought "
+        "its token"
+    )
 
 
 def _not_here(question: Question) -> ToolError:

@@ -36,11 +36,12 @@ class Project:
     """File name of the wheel that the project carries; None: it installs the package from an index."""
 
 
-def write_project(name: str, parent: Path, wheel: Path | None = None) -> Project:
+def write_project(name: str, parent: Path, wheel: Path | None = None, *, polling: bool = False) -> Project:
     """Write the project `name` into a new folder of `parent`.
 
     `wheel` is the build of this package that the project carries. By default one is made when the package is
     installed from a source checkout, and the one it was installed from is taken when that was a local file.
+    With `polling` it has a long-running tool, and the template what such tools need on Lambda.
 
     Raises:
         ConfigurationError: the name is unfit, the folder exists, or there is no such wheel.
@@ -55,19 +56,20 @@ def write_project(name: str, parent: Path, wheel: Path | None = None) -> Project
         raise ConfigurationError(f"{folder} exists already, and nothing is ever overwritten. Choose another name")
     with tempfile.TemporaryDirectory() as scratch:
         carried = _wheel(wheel, Path(scratch))
-        _generate(name, parent)
+        _generate(name, parent, polling)
         if carried:
             shutil.copy(carried, folder / "wheels")
         return Project(folder, carried.name if carried else None)
 
 
-def _generate(name: str, parent: Path) -> None:
+def _generate(name: str, parent: Path, polling: bool) -> None:
     # Not cookiecutter's main(): that one also reads the user's own settings and keeps a replay file in the home.
     from cookiecutter.generate import generate_files
 
     defaults = json.loads((TEMPLATE / "cookiecutter.json").read_text(encoding="utf-8"))
     requirement = f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"
-    context = defaults | {"project_name": name, "requirement": requirement}
+    chosen = {"project_name": name, "requirement": requirement, "polling": "yes" if polling else "no"}
+    context = {**defaults, **chosen}
     generate_files(str(TEMPLATE), {"cookiecutter": context}, str(parent), accept_hooks=False)
 
 

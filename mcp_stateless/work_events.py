@@ -20,7 +20,8 @@ def work_rows(worker: Worker, desk: CallDesk, endpoint: Endpoint) -> tuple[Event
         return {"worked": True}
 
     async def lost(event: Mapping[str, Mapping[str, str]], context: object) -> Result:
-        await desk.lost(event["requestPayload"][WORK_KEY])
+        was_dropped = event.get("requestContext", {}).get("condition") == "EventAgeExceeded"
+        await desk.lost(event["requestPayload"][WORK_KEY], was_dropped=was_dropped)
         return {"noted": True}
 
     return (EventRow("work", _is_work, work), EventRow("lost work", _is_lost_work, lost))

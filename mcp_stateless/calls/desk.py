@@ -27,7 +27,7 @@ from mcp_stateless.calls.record import (
 )
 from mcp_stateless.calls.store import CallStore, RecordTooLarge, Snapshot, StoreMisconfigured, StoreUnavailable
 from mcp_stateless.definitions.tool import Tool
-from mcp_stateless.errors import CallNotStarted, MissingClientCapability, ToolError
+from mcp_stateless.errors import CallNotStarted, InternalError, MissingClientCapability, ToolError
 from mcp_stateless.journal import Records
 from mcp_stateless.principal import ANONYMOUS, Principal
 from mcp_stateless.protocol.envelope import encode
@@ -105,6 +105,8 @@ class CallDesk:
         agent, settings = headers.get("user-agent", ""), self.settings
         if settings.json_response or not accepts(headers.get("accept"))[1] or not fits(call.id):
             return False
+        if call.revision.batches:
+            return False  # It may be one of several, whose answers share a body.
         if agent.startswith(settings.no_poll_user_agents):
             return False
         return call.revision.closes_streams or agent.startswith(settings.poll_user_agents)
@@ -183,6 +185,9 @@ class CallDesk:
             except MoveRefused as refused:
                 log.info("an answer is ignored: %s", refused)
                 return
+            except RecordTooLarge as error:
+                log.warning("an answer is too large: %s", error)
+                answer = {"error": {"code": InternalError.code, "message": "The answer is too large to be kept"}}
             except StoreUnavailable as error:
                 log.warning("an answer was not taken: %s", error)
                 if wait_s is None:
@@ -200,12 +205,14 @@ class CallDesk:
         except (StoreUnavailable, StoreMisconfigured) as error:
             log.warning("a cancellation was lost: %s", error)
 
-    async def lost(self, call_id: str) -> None:
-        """Lambda reports that the worker of this call failed, or that its event was dropped."""
+    async def lost(self, call_id: str, *, was_dropped: bool = False) -> None:
+        """Lambda reports that the worker of this call failed, or that its event was dropped before it got to one."""
         snapshot = await self.store.read(call_id, 0, self.now_ms())
         record = None if snapshot is None else snapshot.record
         if record is None or record.state not in (State.PENDING, State.RUNNING):
             return
+        if was_dropped and record.state is State.RUNNING:
+            return  # There was one event too many: another one brought a worker, and that one works.
         if record.state is State.RUNNING and record.attempt < record.max_attempts:
             await self._launched_again(record)
         else:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from mcp_stateless.calls.cursor import Cursor
-from mcp_stateless.calls.desk import EXPIRED, CallDesk, open_questions
+from mcp_stateless.calls.desk import EXPIRED, CallDesk, open_questions, outcome
 from mcp_stateless.calls.record import CallRecord, Progress, State
 from mcp_stateless.calls.store import Snapshot, StoreMisconfigured, StoreUnavailable
 from mcp_stateless.notifications import progress_message
@@ -42,8 +42,17 @@ def primed(desk: CallDesk, record: CallRecord, principal: Principal) -> bytes:
     return b"".join([first, *_questions(cursor, record, event_id, desk, principal)])
 
 
-async def poll(desk: CallDesk, last_event_id: str, principal: Principal) -> bytes | None:
+async def poll(
+    desk: CallDesk,
+    last_event_id: str,
+    principal: Principal,
+    hold_s: float = 0.0,
+    fits: Callable[[bytes], bool] = lambda body: True,
+) -> bytes | None:
     """The answer to a GET with this `Last-Event-ID`; None: the call's answer was delivered, there is no more.
+
+    It is held for `hold_s` while there is nothing new. `fits` says whether the platform can carry a body; what it
+    cannot is cut.
 
     Raises:
         Rejected: the id is none of ours, or not this caller's.
@@ -53,9 +62,7 @@ async def poll(desk: CallDesk, last_event_id: str, principal: Principal) -> byte
         return None
     settings = desk.settings
     try:
-        snapshot = await desk.awaited(
-            cursor.call_id, cursor.number, settings.hold_seconds, lambda found: _is_news(found, cursor)
-        )
+        snapshot = await desk.awaited(cursor.call_id, cursor.number, hold_s, lambda found: _is_news(found, cursor))
     except (StoreUnavailable, StoreMisconfigured) as error:
         # Clients end a call after two failed polls, so the store's trouble is not theirs.
         log.warning("call %s could not be read: %s", cursor.call_id, error)
@@ -64,9 +71,13 @@ async def poll(desk: CallDesk, last_event_id: str, principal: Principal) -> byte
     if snapshot is None:
         return _expired(cursor, _event_ids(desk, principal, desk.now_ms()))
     event_id = _event_ids(desk, principal, snapshot.record.until_ms)
-    if snapshot.record.state.is_final:
-        return _finished(cursor, snapshot, event_id)
-    return _running(desk, cursor.next_poll(), snapshot, event_id, principal)
+
+    def body(of: Snapshot) -> bytes:
+        if of.record.state.is_final:
+            return _finished(cursor, of, event_id)
+        return _running(desk, cursor.next_poll(), of, event_id, principal)
+
+    return next((found for found in map(body, _ever_smaller(snapshot)) if fits(found)), body(_least(snapshot)))
 
 
 async def take_answer(desk: CallDesk, rpc_id: RequestId, answer: Mapping[str, object], principal: Principal) -> None:
@@ -93,6 +104,21 @@ def retry_after(desk: CallDesk, record: CallRecord) -> int:
     return min(max(age_ms // 2, settings.min_retry_ms), max(most_ms, settings.min_retry_ms))
 
 
+def _ever_smaller(snapshot: Snapshot) -> Iterator[Snapshot]:
+    """The whole of it; or the oldest log batch alone, since the rest comes with the next poll; or no log messages."""
+    yield snapshot
+    if len(snapshot.entries) > 1 and not snapshot.record.state.is_final:
+        yield replace(snapshot, entries=snapshot.entries[:1])
+    yield replace(snapshot, entries=())
+
+
+def _least(snapshot: Snapshot) -> Snapshot:
+    """Without log messages, and with a result that only says that there was one."""
+    text = f"The result of {snapshot.record.request.tool} is too large for a reply. Ask for less, or for a part of it."
+    cut = replace(snapshot.record, outcome=outcome(text)) if snapshot.record.outcome else snapshot.record
+    return Snapshot(cut, ())
+
+
 def _running(desk: CallDesk, cursor: Cursor, snapshot: Snapshot, event_id: EventId, principal: Principal) -> bytes:
     record = snapshot.record
     last = snapshot.entries[-1].number if snapshot.entries else cursor.number
@@ -109,8 +135,7 @@ def _running(desk: CallDesk, cursor: Cursor, snapshot: Snapshot, event_id: Event
 
 def _finished(cursor: Cursor, snapshot: Snapshot, event_id: EventId) -> bytes:
     """What is left of the stream, the response last; the same bytes each time the same cursor asks."""
-    outcome = json.loads(snapshot.record.outcome or "{}")
-    response = encode({"jsonrpc": "2.0", "id": cursor.rpc_id, **outcome})
+    response = encode({"jsonrpc": "2.0", "id": cursor.rpc_id, **json.loads(snapshot.record.outcome or "{}")})
     last = replace(cursor.next_poll(), is_final=True)
     return b"".join([*_batches(cursor.next_poll(), snapshot, event_id), sse.event(response, event_id=event_id(last))])
 

@@ -50,6 +50,7 @@ class StoreSink:
         self._count = 0
         self._batches = 0
         self._news = asyncio.Event()
+        self._writing = asyncio.Lock()
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         latest = -math.inf if self._progress is None else self._progress.progress
@@ -71,7 +72,8 @@ class StoreSink:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._flushing.cancel()
+        async with self._writing:  # A batch cut off half-way might come after the result, or not at all.
+            self._flushing.cancel()
         await asyncio.wait({self._flushing})
         if not self.lost.done():
             # Progress is not worth a write any more, the result comes next; messages would be lost.
@@ -84,13 +86,16 @@ class StoreSink:
         """
         while not self.lost.done():
             try:
-                await asyncio.wait_for(self._news.wait(), CHECK_S)
+                # Not `wait_for`: up to Python 3.11 it forgets a cancellation that comes together with the news.
+                async with asyncio.timeout(CHECK_S):
+                    await self._news.wait()
                 await asyncio.sleep(self._interval_s)
             except TimeoutError:
                 pass
             self._news.clear()
-            await self._flush_messages()
-            await self._report()
+            async with self._writing:
+                await self._flush_messages()
+                await self._report()
 
     async def _report(self) -> None:
         seen = self._progress

@@ -57,7 +57,7 @@ async def next_round(
         log.warning("request state refused: %s", reason)
         raise InvalidParams("Invalid params: the request state does not hold") from reason
     call_id, done = json.loads(body)
-    answers = params.get("inputResponses", {})
+    answers = params.get("inputResponses") or {}
     if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
         raise InvalidParams('Invalid params: "inputResponses" must be an object whose values are objects')
     return await _round(desk, call_id, tool, principal, done + 1, hold_s, answers)

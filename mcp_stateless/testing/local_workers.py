@@ -16,6 +16,7 @@ from mcp_stateless.testing.environments import Fleet, InvocationError, Subproces
 from mcp_stateless.testing.invoke_api import InvokeApi
 
 ENDPOINT: Final = "AWS_ENDPOINT_URL_DYNAMODB"
+INVOKE_ENDPOINT: Final = "AWS_ENDPOINT_URL_LAMBDA"
 TABLE: Final = "mcp-calls"
 LONGEST_MS: Final = 900_000
 """How long a worker may run, as on Lambda."""
@@ -34,23 +35,34 @@ def local_workers(handler: str, folder: Path, count: int) -> Iterator[None]:
         raise ConfigurationError(
             f"{ENDPOINT} is not set: let it name a DynamoDB on this machine, such as http://127.0.0.1:8001"
         )
-    settings = {
+    os.environ.update(_settings())
+    with (
+        Fleet([Subprocess(handler, cwd=folder) for _ in range(count)], "first_free") as workers,
+        InvokeApi(workers, concurrency=count, context_ms=LONGEST_MS) as api,
+    ):
+        os.environ[INVOKE_ENDPOINT] = api.environment[INVOKE_ENDPOINT]
+        _make_table()
+        try:
+            workers.warm_up()
+        except InvocationError as error:
+            raise ConfigurationError(f"A worker did not start with {handler}: {error}") from error
+        yield
+
+
+def _settings() -> dict[str, str]:
+    """What every process has in common. Credentials of the developer are kept: tools may need them."""
+    import boto3
+
+    session = boto3.Session()
+    credentials = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    return {
+        **({} if session.get_credentials() else credentials),
+        "AWS_DEFAULT_REGION": session.region_name or "us-east-1",
         "MCP_POLLING": "dynamodb",
         "MCP_CALL_TABLE": TABLE,
         "MCP_WORKER_FUNCTION": "worker",
-        # Every process has the same, also one that --reload has started anew.
         "MCP_SIGNING_KEYS": os.environ.get("MCP_SIGNING_KEYS") or secrets.token_urlsafe(32),
     }
-    # The workers read the environment when the first event comes, which is after this.
-    with Fleet([Subprocess(handler, cwd=folder) for _ in range(count)], "first_free") as workers:
-        with InvokeApi(workers, concurrency=count, context_ms=LONGEST_MS) as api:
-            os.environ.update(settings | api.environment)
-            _make_table()
-            try:
-                workers.warm_up()
-            except InvocationError as error:
-                raise ConfigurationError(f"A worker did not start with {handler}: {error}") from error
-            yield
 
 
 def _make_table() -> None:

@@ -131,7 +131,6 @@ def test_a_plain_text_result_is_not_sent_a_second_time_as_structured_content() -
 @pytest.mark.parametrize(
     ("returns", "value", "structured"),
     [
-        (str, "text", "text"),
         (int, 5, 5),
         (float, 1, 1.0),
         (bool, True, True),

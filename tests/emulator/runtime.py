@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import IO, Any, Final, Self
 
 from mcp_stateless.testing import InvocationError
 
@@ -40,8 +40,11 @@ class RuntimeEmulator:
         timeout_s: int = 10,
         memory_mb: int = 256,
         freeze: bool = True,
+        output: IO[bytes] | None = None,
     ) -> None:
         """`handler` is `module.attribute`; `python` has the runtime client and is of the version the code is for.
+
+        What the function and the emulator print goes to `output`, by default to standard error.
 
         Unlike Lambda, the emulator counts the start of the runtime against `timeout_s`.
         """
@@ -52,6 +55,7 @@ class RuntimeEmulator:
         self._env = _environment(code_dir, handler, self._python, timeout_s, memory_mb) | dict(env or {})
         self._timeout_s = timeout_s
         self._freeze = freeze
+        self._output = output
         self._one_at_a_time = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
@@ -62,7 +66,8 @@ class RuntimeEmulator:
         command += ["--runtime-interface-emulator-address", f"127.0.0.1:{self._port}"]
         command += ["--runtime-api-address", f"127.0.0.1:{api_port}"]
         command += [str(self._python), "-m", "awslambdaric", self._handler]
-        self._process = subprocess.Popen(command, cwd=self._code_dir, env=self._env, stdout=2)
+        output = 2 if self._output is None else self._output
+        self._process = subprocess.Popen(command, cwd=self._code_dir, env=self._env, stdout=output, stderr=output)
         _wait_for(self._port)
         return self
 
@@ -89,6 +94,14 @@ class RuntimeEmulator:
     def kill(self) -> None:
         """Kill the runtime, not the emulator: what running out of memory looks like."""
         self._signal_runtime(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Freeze the runtime in the middle of whatever it does."""
+        self._signal_runtime(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a frozen runtime go on."""
+        self._signal_runtime(signal.SIGCONT)
 
     def runtime_pids(self) -> list[int]:
         """The processes of the runtime; none before the first invocation and after a crash."""

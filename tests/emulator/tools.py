@@ -35,15 +35,15 @@ def emulator() -> Path:
 
 
 def runtime_python() -> Path:
-    """An interpreter of the running version that has the runtime client."""
+    """An interpreter of the running version that has what Lambda's has: the runtime client and boto3."""
     emulator()
     if (SAM_VENV / "lib" / RUNTIME).exists():
         return SAM_VENV / "bin" / "python"
-    venv = CACHE / f"runtime-{RUNTIME}"
+    venv = CACHE / f"lambda-{RUNTIME}"
     with _locked():
         if not (venv / MARK).exists():
-            client = next(line for line in REQUIREMENTS.read_text().splitlines() if line.startswith("awslambdaric"))
-            _install(venv, [client])
+            pins = REQUIREMENTS.read_text().splitlines()
+            _install(venv, [pin for pin in pins if pin.startswith(("awslambdaric==", "boto3==", "botocore=="))])
     return venv / "bin" / "python"
 
 

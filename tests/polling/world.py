@@ -65,6 +65,8 @@ class WatchedStore:
 
     def __init__(self, store: CallStore) -> None:
         self.asked: list[str] = []
+        self.created: list[str] = []
+        """Ids of the calls that were taken in."""
         self.before: Callable[[str], None] = lambda asked: None
         """Called first; what it raises is what the store raises."""
         self._store = store
@@ -72,6 +74,7 @@ class WatchedStore:
     async def create(self, record: CallRecord) -> None:
         self._note("create")
         await self._store.create(record)
+        self.created.append(record.call_id)
 
     async def apply(self, call_id: str, move: Move, now_ms: int) -> CallRecord:
         self._note(type(move).__name__)
@@ -162,8 +165,8 @@ class World:
         return self._worker_handler(event, lambda_context(30_000))
 
     def read(self, call_id: str) -> CallRecord:
-        """The record as it lies in the store, past what is counted."""
-        snapshot = ran(self.store._store.read(call_id, 0, int(self.clock() * 1000)))
+        """The record as it lies in the store."""
+        snapshot = ran(self.store.read(call_id, 0, self.now_ms()))
         assert snapshot is not None
         return snapshot.record
 

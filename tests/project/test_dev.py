@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -11,9 +12,12 @@ import anyio
 import pytest
 from mcp import Client
 
+from tests.calls.engine import running
 from tests.project.development_server import serving
 
 ROOT: Final = Path(__file__).parents[2]
+TOOLS: Final = ["list_documents", "search_documents", "profile_csv", "query_csv", "estimate_uncertainty"]
+LONG_CALL: Final = {"csv": "x\n" + "".join(f"{number % 97}\n" for number in range(500)), "column": "x"}
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -37,8 +41,67 @@ def test_the_example_is_served_to_the_official_client_on_the_printed_address(opt
 
         names = anyio.run(names_of_tools, server.url)
 
-        assert names == ["list_documents", "search_documents", "profile_csv", "query_csv"]
+        assert names == [*TOOLS, "check_call"]
+        assert "kept in memory" in server.banner
         assert all(f"\n  {name} " in server.banner for name in names)
+
+
+async def call_a_long_tool(url: str) -> tuple[float, list[float]]:
+    """The value that came back, and the progress before it. This client polls."""
+    reported: list[float] = []
+
+    async def seen(progress: float, total: float | None, message: str | None) -> None:
+        reported.append(progress)
+
+    with anyio.fail_after(30):
+        async with Client(url, mode="legacy") as client:
+            result = await client.call_tool("estimate_uncertainty", LONG_CALL, progress_callback=seen)
+    assert result.structured_content is not None
+    return result.structured_content["value"], reported
+
+
+@pytest.mark.parametrize("store", ["memory", "dynamodb"])
+def test_the_official_client_finishes_a_long_call_on_either_store(store: str) -> None:
+    with ExitStack() as stack:
+        options = []
+        environ = {}
+        if store == "dynamodb":
+            options, environ = ["--dynamodb"], stack.enter_context(running()).environment
+        server = stack.enter_context(serving(ROOT, *options, environ=environ))
+
+        value, reported = anyio.run(call_a_long_tool, server.url)
+
+    assert value == 46.77
+    assert reported == sorted(set(reported))
+    assert ("2 processes" if store == "dynamodb" else "in memory") in server.banner
+
+
+def test_polling_can_be_off() -> None:
+    with serving(ROOT, environ={"MCP_POLLING": "off"}) as server:
+        assert "run in place" in server.banner
+        assert anyio.run(names_of_tools, server.url) == TOOLS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--dynamodb"], 1, "AWS_ENDPOINT_URL_DYNAMODB is not set"),
+        (["--dynamodb", "--reload"], 2, "use one of the two"),
+        (["tests.project.sam:app", "--dynamodb"], 1, "A worker did not start with tests.project.sam:lambda_handler"),
+    ],
+)
+def test_what_dynamodb_needs_is_said(
+    arguments: list[str], code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as stack:
+        monkeypatch.delenv("AWS_ENDPOINT_URL_DYNAMODB", raising=False)
+        if arguments[0] != "--dynamodb":
+            for name, value in stack.enter_context(running()).environment.items():
+                monkeypatch.setenv(name, value)
+        finished = run("dev", *arguments, cwd=ROOT)
+
+    assert finished.returncode == code
+    assert said in finished.stderr
 
 
 def test_a_port_in_use_is_named_before_anything_is_printed() -> None:

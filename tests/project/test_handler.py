@@ -40,7 +40,8 @@ def rows(**arguments: Any) -> list[list[str]]:
 def test_the_tool_without_arguments_comes_first_and_every_tool_is_described() -> None:
     tools = Client(lambda_handler).list_tools()
 
-    assert [tool["name"] for tool in tools] == ["list_documents", "search_documents", "profile_csv", "query_csv"]
+    names = ["list_documents", "search_documents", "profile_csv", "query_csv", "estimate_uncertainty"]
+    assert [tool["name"] for tool in tools] == names
     assert tools[0]["inputSchema"].get("properties", {}) == {}
     assert all(tool["description"] and tool["annotations"]["readOnlyHint"] for tool in tools)
 
@@ -176,6 +177,69 @@ def test_rows_are_sorted_by_value_with_gaps_last(descending: bool, prices: list[
 )
 def test_a_question_that_cannot_be_answered_is_explained(arguments: dict[str, Any], said: str) -> None:
     result = call("query_csv", csv=SALES, **arguments)
+
+    assert result.is_error
+    assert said in result.text
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "standard deviation"])
+def test_the_interval_holds_the_value_and_narrows_with_more_values(statistic: str) -> None:
+    def estimate(count: int) -> dict[str, Any]:
+        csv = "x\n" + "".join(f"{number * 37 % 101}\n" for number in range(count))
+        result = call("estimate_uncertainty", csv=csv, column="x", statistic=statistic, resamples=300)
+        assert not result.is_error, result.text
+        found: dict[str, Any] = result.structured_content
+        return found
+
+    few, many = estimate(20), estimate(500)
+
+    for each in (few, many):
+        assert each["low"] <= each["value"] <= each["high"]
+        assert each["resamples"] == 300
+    assert many["high"] - many["low"] < few["high"] - few["low"]
+    assert many["standard_error"] < few["standard_error"]
+
+
+def test_the_interval_of_a_mean_is_as_wide_as_theory_says_and_the_same_each_time() -> None:
+    csv = "x\n" + "".join(f"{number}\n" for number in range(100))
+    first, second = (call("estimate_uncertainty", csv=csv, column="x").structured_content for _ in range(2))
+
+    assert first == second
+    assert first["value"] == 49.5
+    # The standard deviation of 0..99 is 28.87; a tenth of it is the standard error of the mean of 100 values.
+    assert first["standard_error"] == pytest.approx(2.887, rel=0.05)
+    assert first["high"] - first["low"] == pytest.approx(2 * 1.96 * 2.887, rel=0.1)
+
+
+def test_more_confidence_takes_a_wider_interval() -> None:
+    csv = "x\n" + "".join(f"{number}\n" for number in range(100))
+    narrow, wide = (
+        call("estimate_uncertainty", csv=csv, column="x", confidence=confidence).structured_content
+        for confidence in (0.5, 0.99)
+    )
+
+    assert wide["low"] < narrow["low"] < narrow["high"] < wide["high"]
+
+
+def test_the_resamples_are_counted_while_they_are_drawn() -> None:
+    arguments = {"csv": "x\n" + "1\n2\n" * 10, "column": "x", "resamples": 1005}
+    result = Client(lambda_handler).call_tool("estimate_uncertainty", arguments, progress_token="p")
+
+    progress = [each["params"]["progress"] for each in result.notifications]
+    assert progress == [*range(100, 1001, 100), 1005]
+    assert result.structured_content["resamples"] == 1005
+
+
+@pytest.mark.parametrize(
+    ("csv", "said"),
+    [
+        ("x\n1\n2\n3\n4\n", "'x' holds 4 numbers; an interval takes at least 5"),
+        ("x\n1\n2\n3\n4\nfive\n", "'x' is not all numbers: 'five'"),
+        ("y\n1\n", "There is no column 'x'"),
+    ],
+)
+def test_a_column_without_an_interval_is_explained(csv: str, said: str) -> None:
+    result = call("estimate_uncertainty", csv=csv, column="x")
 
     assert result.is_error
     assert said in result.text

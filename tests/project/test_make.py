@@ -68,6 +68,23 @@ def test_the_official_suite_and_the_checks_are_one_word_each() -> None:
         assert command in printed
 
 
+def test_the_suites_bring_their_own_node_so_that_the_machine_needs_none() -> None:
+    printed = make("--dry-run", "--always-make", "test", "conformance").stdout
+
+    node = f'PATH="{ROOT}/.cache/clients-venv/bin:$PATH"'
+    assert printed.count(f"{node} npm ci ") == 2
+    assert f"{node} .venv/bin/python -m tests.conformance" in printed
+    assert "-m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt" in printed
+    assert printed.index("npm ci") < printed.index("-m pytest tests")
+
+
+def test_long_calls_are_one_word_each_too() -> None:
+    printed = make("--dry-run", "run-dynamodb", "soak").stdout
+
+    assert "-m tests.project.with_engine .venv/bin/mcp-stateless dev --dynamodb handler.app:app" in printed
+    assert "-m tests.soak" in printed
+
+
 def test_ci_runs_every_check_and_stops_at_the_first_failure() -> None:
     script = (ROOT / ".ci" / "run").read_text()
 

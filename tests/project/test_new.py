@@ -82,6 +82,37 @@ def test_from_an_empty_folder_to_a_changed_tool_that_is_tested_called_and_built(
     assert not list(built.glob("uvicorn*"))
 
 
+@pytest.mark.slow
+def test_a_project_with_polling_passes_its_checks_and_has_a_worker(tmp_path: Path) -> None:
+    written = new(LONGEST_NAME, "--polling", cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
+    folder = tmp_path / LONGEST_NAME
+
+    for checks in (["ruff", "format", "--check", "."], ["ruff", "check", "."], ["mypy"], ["pytest", "-q"]):
+        finished = subprocess.run(
+            [sys.executable, "-m", *checks],
+            cwd=folder,
+            env=ENVIRONMENT | {"PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert "10 passed" in finished.stdout
+    assert "is a valid SAM Template" in sam("validate", "--lint", cwd=folder)
+    makefile = (folder / "Makefile").read_text()
+    assert "\nbuild-Server build-Worker: " in makefile
+    assert "--guided $(PARAMETERS) Polling=on\n" in makefile
+
+
+def test_a_project_without_polling_has_no_trace_of_it(tmp_path: Path) -> None:
+    folder = write_project("weather-tools", tmp_path).folder
+
+    texts = {name: (folder / name).read_text() for name in files(folder) if not name.endswith(".whl")}
+    assert [name for name, text in texts.items() if "olling" in text or "#%" in text] == []
+
+
 def test_a_project_from_a_source_checkout_carries_a_wheel_of_it(tmp_path: Path) -> None:
     project = write_project("weather-tools", tmp_path)
 
@@ -158,11 +189,12 @@ def test_sam_init_writes_the_same_project_from_the_same_template(tmp_path: Path)
     sam("init", "--location", str(TEMPLATE), "--name", "weather-tools", "--no-input", cwd=theirs.parent, home=tmp_path)
 
     wheels = {name for name in files(ours) if name.endswith(".whl")}
-    assert files(theirs) - {"samconfig.toml"} == files(ours) - wheels
-    changed = {"requirements.txt"}
+    assert files(theirs) == files(ours) - wheels
+    changed = {"requirements.txt", "samconfig.toml"}
     for name in files(ours) - wheels - changed:
         assert (theirs / name).read_bytes() == (ours / name).read_bytes(), name
     assert "mcp-stateless" in (theirs / "requirements.txt").read_text().splitlines()
+    assert 'function_logical_id = "Server"' in (theirs / "samconfig.toml").read_text()  # SAM adds its own beside it
 
 
 def test_the_command_says_its_version_and_shows_examples(tmp_path: Path) -> None:

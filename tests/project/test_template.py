@@ -11,6 +11,7 @@ import pytest
 
 from mcp_stateless.calls.dynamodb import create_table
 from mcp_stateless.errors import ConfigurationError
+from mcp_stateless.scaffold import write_project
 from mcp_stateless.settings import Settings
 from tests.project.sam import ROOT, run_python, sam
 
@@ -216,14 +217,36 @@ def test_keys_are_taken_by_the_template_as_by_the_server(keys: str) -> None:
     assert taken == (keys == "" or (taken_by_the_server() and " " not in keys))
 
 
+LOCAL: Final = """
+import sys
+from samcli.commands.local.invoke import cli as command
+from samcli.lib.providers.sam_function_provider import SamFunctionProvider
+from samcli.lib.providers.sam_stack_provider import SamLocalStackProvider
+from samcli.cli.main import cli
+
+def invoke(context, name, template, *rest, **options):
+    stacks, _ = SamLocalStackProvider.get_stacks(template)
+    print(name, SamFunctionProvider(stacks).get(name).environment["Variables"]["MCP_POLLING"] or "unset")
+
+command.do_cli = invoke
+cli(["local", "invoke", "--template", "template.yaml", "--event", "events/ping.json"])
+"""
+"""`sam local invoke -e ...` up to the container, which there need not be here."""
+
+
+def test_sam_local_invokes_the_server_with_polling_off_when_nothing_else_is_said() -> None:
+    assert run_python("-c", LOCAL, cwd=ROOT).splitlines()[-1] == "Server unset"
+
+
 def test_both_functions_are_the_same_code_that_is_told_where_the_calls_lie() -> None:
     functions = resources("AWS::Lambda::Function")
     server, worker = functions["Server"]["Properties"], functions["Worker"]["Properties"]
 
     for name in ("Handler", "Runtime", "Architectures", "Code"):
         assert server[name] == worker[name]
-    assert documents()["before"]["Resources"]["Server"]["Metadata"] == (
-        documents()["before"]["Resources"]["Worker"]["Metadata"]
+    assert (
+        documents()["before"]["Resources"]["Server"]["Metadata"]
+        == (documents()["before"]["Resources"]["Worker"]["Metadata"])
     )
     variables = server["Environment"]["Variables"]
     assert variables["MCP_POLLING"] == {"Fn::If": ["UsePolling", "dynamodb", ""]}
@@ -311,10 +334,21 @@ def test_the_endpoint_is_an_output_for_either_kind() -> None:
     assert of_the_url["Fn::Sub"] == "${FunctionUrl.FunctionUrl}mcp"
 
 
-def test_a_new_project_gets_the_same_template() -> None:
-    [generated] = (ROOT / "mcp_stateless" / "templates").glob("*/template.yaml")
+def without_description(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("Description:")]
 
-    def without_description(text: str) -> list[str]:
-        return [line for line in text.splitlines() if not line.startswith("Description:")]
+
+def test_a_new_project_with_polling_gets_the_same_template(tmp_path: Path) -> None:
+    generated = write_project("long-tools", tmp_path, polling=True).folder / "template.yaml"
 
     assert without_description(generated.read_text()) == without_description(TEMPLATE.read_text())
+
+
+def test_a_new_project_without_polling_gets_what_json_needs_of_it(tmp_path: Path) -> None:
+    generated = write_project("short-tools", tmp_path).folder / "template.yaml"
+
+    lines = without_description(generated.read_text())
+    whole = iter(without_description(TEMPLATE.read_text()))
+    assert all(line in whole for line in lines), "it has no line that the whole template has not, and in the same order"
+    assert not [line for line in lines if "Worker" in line or "POLLING" in line or "dynamodb" in line]
+    assert "is a valid SAM Template" in sam("validate", "--lint", "--template", str(generated), cwd=tmp_path)
