@@ -23,6 +23,7 @@ from mcp_stateless.errors import (
     ToolError,
 )
 from mcp_stateless.exchange import Exchange
+from mcp_stateless.identity import check_scopes
 from mcp_stateless.journal import Journal
 from mcp_stateless.long_calls import next_round, take_in
 from mcp_stateless.protocol import revisions
@@ -45,6 +46,7 @@ async def call_tool(registry: Registry, exchange: Exchange) -> Wire:
         check_parameter_headers(tool.header_params, arguments, exchange.headers)
         if not declares(exchange.call.client_capabilities, tool.requires):
             raise MissingClientCapability(tool.requires)
+    check_scopes(exchange.principal, tool.scopes, exchange.environment.grants)
     desk = exchange.environment.desk
     try:
         if desk is not None and exchange.revision.modern and is_waiting(exchange.call.params):

@@ -5,20 +5,22 @@ nothing is remembered between two of them, and no lifespan is needed to serve.
 """
 
 import asyncio
-import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
+from mcp_stateless.access import FORBIDDEN, UNAUTHORIZED, Access
+from mcp_stateless.asgi import Receive, Reply, Scope, Send, fits, headers_of, lifespan, read_body, refusal, send_reply
 from mcp_stateless.calls import polled
 from mcp_stateless.context import Headers
 from mcp_stateless.cors import Cors
-from mcp_stateless.errors import InternalError, InvalidRequest, ProtocolError
+from mcp_stateless.errors import InsufficientScope, InternalError, InvalidRequest, ProtocolError, Unauthorized
 from mcp_stateless.exchange import Environment, Exchange
 from mcp_stateless.invocation import LOCAL, SCOPE_KEY, Invocation
 from mcp_stateless.methods import answer, completed
-from mcp_stateless.principal import ANONYMOUS
+from mcp_stateless.oauth import metadata_paths
+from mcp_stateless.principal import ANONYMOUS, Principal
 from mcp_stateless.protocol import envelope, inbound, sse
 from mcp_stateless.protocol.envelope import Notification, Response
 from mcp_stateless.protocol.inbound import Accepted, Batch, Call, Refused
@@ -28,129 +30,159 @@ from mcp_stateless.protocol.sealing import Rejected
 from mcp_stateless.registry import Registry
 from mcp_stateless.results import failure
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 StartHook: TypeAlias = Callable[[], object]
 
 MAX_HEADER_BYTES: Final = 32 * 1024
 """Names and values together. API Gateway's own quota is 10,240 bytes, an ALB's 64 KB."""
 
-RESULT_OVERHEAD: Final = 2048
-"""Bytes left for what surrounds the body in the invocation result: status, headers, field names."""
-
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An HTTP response. An empty body goes out without a content type."""
+class Incoming:
+    """What is known of a request beside its body."""
 
-    status: int
-    body: bytes = b""
-    content_type: str = JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str]
+    invocation: Invocation
+    principal: Principal = ANONYMOUS
 
 
 class Endpoint:
-    """The MCP endpoint and the health path of one server, as an ASGI application."""
+    """The MCP endpoint, its metadata and the health path of one server, as an ASGI application."""
 
-    def __init__(self, registry: Registry, environment: Environment, start_hooks: Sequence[StartHook] = ()) -> None:
-        settings = environment.settings
+    def __init__(
+        self, registry: Registry, environment: Environment, access: Access, start_hooks: Sequence[StartHook] = ()
+    ) -> None:
         self._registry = registry
         self._environment = environment
-        self._settings = settings
-        self._cors = Cors(settings.allowed_origins)
+        self._settings = environment.settings
+        self._access = access
+        self._cors = Cors(environment.settings.allowed_origins)
         self._start_hooks = start_hooks
         self._starting: asyncio.Future[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Route by path; what `http.py` leaves to FastAPI's router."""
         if scope["type"] == "lifespan":
-            return await _lifespan(receive, send)
+            return await lifespan(receive, send)
         path = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/")
         if path == self._settings.path:
             await self.serve(scope, receive, send)
         elif path == self._settings.health_path:
             await self.health(scope, receive, send)
+        elif path in metadata_paths(self._settings.path):
+            await self.metadata(scope, receive, send)
         else:
-            await _send(Reply(404), send)
+            await send_reply(Reply(404), send)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The MCP endpoint, whatever path it is mounted at."""
-        headers = _headers(scope)
-        origin = headers.get("origin")
+        headers, invocation = headers_of(scope), scope.get(SCOPE_KEY, LOCAL)
         try:
-            reply = await self._reply(scope, headers, receive)
+            reply = await self._reply(scope, headers, invocation, receive)
+        except (Unauthorized, InsufficientScope) as error:
+            reply = self._turned_away(error, scope, invocation)
         except ProtocolError as error:
-            reply = _refusal(Refused(error, status=500))
+            reply = refusal(Refused(error, status=500))
         except Exception:  # The boundary to HTTP: nothing may leave as a traceback or as text that is not JSON-RPC.
             log.exception("the request failed")
-            reply = _refusal(Refused(InternalError("Internal error"), status=500))
-        await _send(reply, send, self._cors.response_headers(origin))
+            reply = refusal(Refused(InternalError("Internal error"), status=500))
+        await send_reply(reply, send, self._cors.response_headers(headers.get("origin")))
 
     async def health(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Up, and which server; no start-up hook, store or token is involved."""
         card = {"status": "ok", **self._registry.implementation.to_wire()}
         body = envelope.encode({key: card[key] for key in ("status", "name", "version")})
-        if scope["method"] in ("GET", "HEAD"):
-            return await _send(Reply(200, b"" if scope["method"] == "HEAD" else body), send)
-        await _send(Reply(405, headers={"allow": "GET, HEAD"}), send)
+        await self._document(body, scope, send)
 
-    async def _reply(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Reply:
-        """The order of checks: preflight, origin, method, then what costs reading."""
+    async def metadata(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Protected resource metadata (RFC 9728), for clients that have to log in first, pages among them."""
+        document = self._access.metadata(scope.get(SCOPE_KEY, LOCAL), _prefix(scope))
+        if document is None:
+            return await send_reply(Reply(404), send)
+        await self._document(envelope.encode(document), scope, send)
+
+    async def started(self) -> None:
+        """Run the start-up hooks, once per process: the first request runs them, requests at the same time wait."""
+        if not self._start_hooks:
+            return
+        if self._starting is None or (self._starting.done() and self._starting.exception() is not None):
+            self._starting = asyncio.ensure_future(self._run_start_hooks())
+        await asyncio.shield(self._starting)
+
+    async def _document(self, body: bytes, scope: Scope, send: Send) -> None:
+        cors = self._cors.response_headers(headers_of(scope).get("origin"))
+        if scope["method"] == "OPTIONS":
+            await send_reply(Reply(204, headers=self._cors.preflight_headers(headers_of(scope))), send, cors)
+        elif scope["method"] in ("GET", "HEAD"):
+            await send_reply(Reply(200, b"" if scope["method"] == "HEAD" else body), send, cors)
+        else:
+            await send_reply(Reply(405, headers={"allow": "GET, HEAD, OPTIONS"}), send, cors)
+
+    async def _reply(self, scope: Scope, headers: Mapping[str, str], invocation: Invocation, receive: Receive) -> Reply:
+        """The order of checks: preflight, origin, method, caller, then what costs reading."""
         if scope["method"] == "OPTIONS":
             return Reply(204, headers=self._cors.preflight_headers(headers))
         if not self._cors.allows(headers.get("origin")):
-            return _refusal(Refused(InvalidRequest("Forbidden: the origin is not allowed"), status=403))
-        if scope["method"] == "GET" and self._is_poll(headers):
-            return await self._polled(headers["last-event-id"], scope.get(SCOPE_KEY, LOCAL))
-        if scope["method"] != "POST":
+            return refusal(Refused(InvalidRequest("Forbidden: the origin is not allowed"), status=403))
+        is_poll = scope["method"] == "GET" and self._is_poll(headers)
+        if scope["method"] != "POST" and not is_poll:
             return Reply(405, headers={"allow": "POST, OPTIONS"})
-        invocation = scope.get(SCOPE_KEY, LOCAL)
+        incoming = Incoming(headers, invocation, await self._access.principal(headers, invocation, _prefix(scope)))
+        if is_poll:
+            return await self._polled(incoming)
         if refused := _unfit(scope, headers):
-            return _refusal(refused)
+            return refusal(refused)
         limit = min(self._settings.max_request_bytes, invocation.max_request_bytes)
-        body = await _read(headers, receive, limit)
+        body = await read_body(headers, receive, limit)
         if body is None:
             error = InvalidRequest(f"Payload too large: the body may have {limit} bytes")
-            return _refusal(Refused(error, status=413))
+            return refusal(Refused(error, status=413))
         await self.started()
-        return await self._post(body, headers, invocation)
+        return await self._post(body, incoming)
 
-    async def _post(self, body: bytes, headers: Mapping[str, str], invocation: Invocation) -> Reply:
+    async def _post(self, body: bytes, incoming: Incoming) -> Reply:
         try:
             value = envelope.decode(body)
         except ProtocolError as error:
-            return _refusal(Refused(error))
-        match inbound.route(value, headers, self._settings.revisions):
+            return refusal(Refused(error))
+        match inbound.route(value, incoming.headers, self._settings.revisions):
             case Call() as call:
-                return await self._single(call, headers, invocation)
+                return await self._single(call, incoming)
             case Batch(calls):
-                # The answers share one body: none of them can be a stream of its own.
-                plain = {**headers, "accept": JSON}
-                answers = [self._message(self._exchange(call, plain, invocation)) for call in calls]
-                messages = [message for message, _ in await asyncio.gather(*answers)]
-                return self._json(messages, 200, invocation) or self._too_large(None, invocation)
+                return await self._batch(calls, incoming)
             case Refused() as refused:
-                return _refusal(refused)
+                return refusal(refused)
             case Accepted(message):
-                await self._take_note(message, headers, invocation)
+                await self._take_note(message, incoming)
                 return Reply(202)
 
-    async def _single(self, call: Call, headers: Mapping[str, str], invocation: Invocation) -> Reply:
-        exchange = self._exchange(call, headers, invocation)
+    async def _single(self, call: Call, incoming: Incoming) -> Reply:
+        exchange = self._exchange(call, incoming)
         message, status = await self._message(exchange)
         if exchange.stream is not None:
             return Reply(200, exchange.stream, sse.CONTENT_TYPE)
         notifications = exchange.collector.messages
-        takes_json, takes_sse = accepts(headers.get("accept"))
+        takes_json, takes_sse = accepts(incoming.headers.get("accept"))
         if takes_sse and (not takes_json or (notifications and not self._settings.json_response)):
             events = [envelope.encode(item) for item in (*notifications, message)]
             body = sse.finished(events)
-            if len(events[-1]) <= self._settings.max_event_bytes and _fits(body, invocation):
+            if len(events[-1]) <= self._settings.max_event_bytes and fits(body, incoming.invocation):
                 return Reply(status, body, sse.CONTENT_TYPE, exchange.reply_headers)
-        return self._json(message, status, invocation, exchange.reply_headers) or self._too_large(exchange, invocation)
+        body = envelope.encode(message)
+        if not fits(body, incoming.invocation):
+            return self._too_large(exchange)
+        return Reply(status, body, headers=exchange.reply_headers)
+
+    async def _batch(self, calls: Sequence[Call], incoming: Incoming) -> Reply:
+        """The answers share one body: none of them can be a stream of its own."""
+        plain = Incoming({**incoming.headers, "accept": JSON}, incoming.invocation, incoming.principal)
+        answers = [self._message(self._exchange(call, plain)) for call in calls]
+        body = envelope.encode([message for message, _ in await asyncio.gather(*answers)])
+        if fits(body, incoming.invocation):
+            return Reply(200, body)
+        error = InternalError(_size_text("The batch's result", incoming.invocation))
+        return Reply(200, envelope.encode(envelope.error_message(None, error)))
 
     async def _message(self, exchange: Exchange) -> tuple[Wire, int]:
         call = exchange.call
@@ -160,14 +192,8 @@ class Endpoint:
             code = inbound.code_of(error, call.revision)
             return envelope.error_message(call.id, error, code), inbound.status_of(error, call.revision)
 
-    def _exchange(self, call: Call, headers: Mapping[str, str], invocation: Invocation) -> Exchange:
-        return Exchange(call, self._environment, Headers(headers), invocation)
-
-    def _json(
-        self, message: object, status: int, invocation: Invocation, headers: Mapping[str, str] | None = None
-    ) -> Reply | None:
-        body = envelope.encode(message)
-        return Reply(status, body, headers=headers or {}) if _fits(body, invocation) else None
+    def _exchange(self, call: Call, incoming: Incoming) -> Exchange:
+        return Exchange(call, self._environment, Headers(incoming.headers), incoming.invocation, incoming.principal)
 
     def _is_poll(self, headers: Mapping[str, str]) -> bool:
         """A GET that asks for what became of a call. Without an id it asks for a stream that nobody can hold."""
@@ -175,57 +201,51 @@ class Endpoint:
         is_modern = revision is not None and revision.modern
         return self._environment.desk is not None and bool(headers.get("last-event-id")) and not is_modern
 
-    async def _polled(self, event_id: str, invocation: Invocation) -> Reply:
-        desk, hold_s = self._environment.desk, invocation.time_for(self._settings.hold_seconds)
+    async def _polled(self, incoming: Incoming) -> Reply:
+        desk, invocation = self._environment.desk, incoming.invocation
         assert desk is not None, "without a desk a GET is no poll"
+        event_id, hold_s = incoming.headers["last-event-id"], invocation.time_for(self._settings.hold_seconds)
         try:
-            body = await polled.poll(desk, event_id, ANONYMOUS, hold_s, lambda body: _fits(body, invocation))
+            body = await polled.poll(desk, event_id, incoming.principal, hold_s, lambda body: fits(body, invocation))
         except Rejected as reason:
             log.warning("an event id was refused: %s", reason)
-            return _refusal(Refused(InvalidRequest("Invalid Last-Event-ID")))
+            return refusal(Refused(InvalidRequest("Invalid Last-Event-ID")))
         if body is None:
             return Reply(405, headers={"allow": "POST, OPTIONS"})
         return Reply(200, body, sse.CONTENT_TYPE)
 
-    async def _take_note(
-        self, message: Notification | Response | None, headers: Mapping[str, str], invocation: Invocation
-    ) -> None:
+    async def _take_note(self, message: Notification | Response | None, incoming: Incoming) -> None:
         """What an accepted message leads to. A cancellation counts only from the client that made the call."""
         desk = self._environment.desk
         if desk is None or message is None:
             return
         if isinstance(message, Response):
             if message.id is not None:
-                await polled.take_answer(desk, message.id, message.outcome, ANONYMOUS)
+                await polled.take_answer(desk, message.id, message.outcome, incoming.principal)
             return
         rpc_id = message.params.get("requestId")
         if message.method == "notifications/cancelled" and envelope.is_id(rpc_id):
-            client = self._exchange(Call(0, message.method, message.params, ASSUMED), headers, invocation).client
+            client = self._exchange(Call(0, message.method, message.params, ASSUMED), incoming).client
             if client is not None:
                 await desk.cancel(client.call_id(rpc_id))
 
-    def _too_large(self, exchange: Exchange | None, invocation: Invocation) -> Reply:
+    def _turned_away(self, error: Unauthorized | InsufficientScope, scope: Scope, invocation: Invocation) -> Reply:
+        log.warning("a request was turned away: %s", error)
+        is_known = isinstance(error, InsufficientScope)
+        refused = Refused(InvalidRequest(FORBIDDEN if is_known else UNAUTHORIZED), status=403 if is_known else 401)
+        return refusal(refused, self._access.challenge(error, invocation, _prefix(scope)))
+
+    def _too_large(self, exchange: Exchange) -> Reply:
         """The answer in place of one that the platform would refuse to carry; always HTTP 200, so that it is read."""
-        text = f"is too large: a reply may have {invocation.max_response_bytes} bytes, encoded for Lambda"
-        if exchange is None:
-            error = InternalError(f"The batch's result {text}")
-            return Reply(200, envelope.encode(envelope.error_message(None, error)))
         call = exchange.call
         if call.method != "tools/call":
-            error = InternalError(f"The result of {call.method} {text}")
+            error = InternalError(_size_text(f"The result of {call.method}", exchange.invocation))
             return Reply(200, envelope.encode(envelope.error_message(call.id, error)))
-        result = failure(f"The result of {call.params['name']} {text}. Ask for less, or for a part of it.")
+        text = _size_text(f"The result of {call.params['name']}", exchange.invocation)
+        result = failure(f"{text}. Ask for less, or for a part of it.")
         if call.revision.modern:
             result = completed(self._registry, exchange, result)
         return Reply(200, envelope.encode(envelope.result_message(call.id, result)))
-
-    async def started(self) -> None:
-        """Run the start-up hooks, once per process: the first request runs them, requests at the same time wait."""
-        if not self._start_hooks:
-            return
-        if self._starting is None or (self._starting.done() and self._starting.exception() is not None):
-            self._starting = asyncio.ensure_future(self._run_start_hooks())
-        await asyncio.shield(self._starting)
 
     async def _run_start_hooks(self) -> None:
         for hook in self._start_hooks:
@@ -245,64 +265,11 @@ def _unfit(scope: Scope, headers: Mapping[str, str]) -> Refused | None:
     return None
 
 
-async def _read(headers: Mapping[str, str], receive: Receive, limit: int) -> bytes | None:
-    """The body, or None as soon as it is over the limit."""
-    length = headers.get("content-length", "")
-    if length.isdecimal() and int(length) > limit:
-        return None
-    chunks, size, more = [], 0, True
-    while more:
-        message = await receive()
-        chunk = message.get("body", b"")
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            return None
-        more = message.get("more_body", False)
-    return b"".join(chunks)
+def _prefix(scope: Scope) -> str:
+    """What the public path has in front of the server's own: a stage, or a base path."""
+    prefix: str = scope.get("root_path", "")
+    return prefix
 
 
-def _headers(scope: Scope) -> dict[str, str]:
-    """Lower-case names; values of repeated fields are joined by commas and trimmed, as RFC 9110 wants it."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
-        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1").strip(" \t")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
-
-
-def _fits(body: bytes, invocation: Invocation) -> bool:
-    """Whether the reply stays under the platform's limit, measured where it applies: as a JSON string in the result.
-
-    Escaped to ASCII, as the older runtimes write it; there each byte of JSON text becomes three characters at most.
-    """
-    limit = invocation.max_response_bytes
-    if limit is None or len(body) * 3 + RESULT_OVERHEAD <= limit:
-        return True
-    return len(json.dumps(body.decode())) + RESULT_OVERHEAD <= limit
-
-
-def _refusal(refused: Refused) -> Reply:
-    return Reply(refused.status, envelope.encode(envelope.error_message(refused.id, refused.error)))
-
-
-async def _send(reply: Reply, send: Send, cors: Mapping[str, str] | None = None) -> None:
-    headers = {**reply.headers, **(cors or {})}
-    if reply.body:
-        headers = {"content-type": reply.content_type, "cache-control": "no-store", **headers}
-        if reply.content_type == sse.CONTENT_TYPE:
-            # A proxy in front must not collect events (2026-07-28, Streamable HTTP).
-            headers["x-accel-buffering"] = "no"
-    headers["content-length"] = str(len(reply.body))
-    fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": reply.status, "headers": fields})
-    await send({"type": "http.response.body", "body": reply.body})
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    """Agree to whatever a server asks: there is nothing to start or to stop."""
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
+def _size_text(what: str, invocation: Invocation) -> str:
+    return f"{what} is too large: a reply may have {invocation.max_response_bytes} bytes, encoded for Lambda"

@@ -8,6 +8,8 @@
     │   ├── StepError                 a recorded step failed; raised again by every replay
     │   ├── CannotAsk                 the client cannot be asked in this call
     │   └── NonDeterministicTool      a replay took another way than the run before it
+    ├── Unauthorized                  HTTP 401: who is calling could not be proved
+    ├── InsufficientScope             HTTP 403: the caller is known, and may not do this
     └── ProtocolError                 a request is answered with a JSON-RPC error
         ├── ParseError                -32700  the body is not JSON
         ├── InvalidRequest            -32600  the body is not one well-formed JSON-RPC message
@@ -58,6 +60,23 @@ class CannotAsk(ToolError):
 
 class NonDeterministicTool(ToolError):
     """A replay took another way than the run before it, so its recorded answers and steps mean nothing."""
+
+
+class Unauthorized(McpStatelessError):
+    """Who is calling could not be proved. The text says why, for the log; the caller is told one fixed sentence."""
+
+    def __init__(self, reason: str, *, was_sent: bool = True) -> None:
+        """`was_sent`: whether there was anything to verify at all."""
+        super().__init__(reason)
+        self.was_sent = was_sent
+
+
+class InsufficientScope(McpStatelessError):
+    """The caller is known and lacks scopes. `scopes` are all that the operation needs."""
+
+    def __init__(self, scopes: Sequence[str]) -> None:
+        super().__init__(f"needs the scopes {' '.join(scopes)}")
+        self.scopes = tuple(scopes)
 
 
 class ProtocolError(McpStatelessError):

@@ -10,6 +10,7 @@ from mcp_stateless.calls.client_token import HEADER, ClientToken
 from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.content import CacheHint
 from mcp_stateless.context import Headers
+from mcp_stateless.identity import Grants, has_scope
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.notifications import Collector
 from mcp_stateless.principal import ANONYMOUS, Principal
@@ -37,6 +38,7 @@ class Environment:
     new_id: Callable[[], str] = random_id
     desk: CallDesk | None = None
     """Where long calls are taken in; None: every call runs in place."""
+    grants: Grants = has_scope
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_stateless.endpoint import Endpoint
+from mcp_stateless.oauth import metadata_paths
 from mcp_stateless.registry import Implementation
 from mcp_stateless.settings import Settings
 
@@ -43,7 +44,12 @@ def create_app(endpoint: Endpoint, settings: Settings, implementation: Implement
     app = FastAPI(title=implementation.title or implementation.name, version=implementation.version)
     app.router.redirect_slashes = False
     app.include_router(create_router(endpoint, settings, name="mcp"))
-    health = _Mounted(endpoint.health)
-    for path in (settings.health_path, f"{settings.health_path}/"):
-        app.router.routes.append(Route(path, health, methods=ALL_METHODS, name="health", include_in_schema=False))
+    health, metadata = _Mounted(endpoint.health), _Mounted(endpoint.metadata)
+    documents = {settings.health_path: health, **dict.fromkeys(metadata_paths(settings.path), metadata)}
+    for path, document in documents.items():
+        name = "health" if document is health else None
+        app.router.routes += [
+            Route(spelled, document, methods=ALL_METHODS, name=name, include_in_schema=False)
+            for spelled in (path, f"{path}/")
+        ]
     return app

@@ -31,7 +31,7 @@ async def answer(registry: Registry, exchange: Exchange) -> Wire:
     Raises:
         ProtocolError: the call is answered with a JSON-RPC error.
     """
-    call = exchange.call
+    call, registry = exchange.call, registry.seen_by(exchange.principal)
     method = (MODERN if exchange.revision.modern else LEGACY).get(call.method)
     family = _FAMILY.get(call.method)
     if method is None or (family is not None and family not in _served(registry, exchange)):
@@ -52,7 +52,7 @@ def completed(registry: Registry, exchange: Exchange, result: Wire) -> Wire:
     if exchange.call.method in CACHEABLE and full["resultType"] == "complete":
         hint = _cache_hint(registry, exchange)
         full["ttlMs"] = hint.ttl_ms
-        full["cacheScope"] = hint.scope if _is_public(exchange) else "private"
+        full["cacheScope"] = hint.scope if registry.visible is None and _is_public(exchange) else "private"
     return full
 
 

@@ -1,9 +1,9 @@
 """What a server offers: its name, its tools, prompts and resources, and the capabilities that follow from them."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from mcp_stateless.content import CacheHint, Icon
 from mcp_stateless.definitions.completion import CompletionProvider
@@ -12,6 +12,7 @@ from mcp_stateless.definitions.prompt import Prompt
 from mcp_stateless.definitions.resource import Resource, ResourceTemplate
 from mcp_stateless.definitions.tool import Tool
 from mcp_stateless.errors import ConfigurationError
+from mcp_stateless.principal import Principal
 from mcp_stateless.protocol.revisions import Wire
 
 MOST_TOOLS: Final = 100
@@ -20,6 +21,9 @@ MOST_TOOLS: Final = 100
 log = logging.getLogger(__name__)
 
 D = TypeVar("D")
+
+Visible: TypeAlias = Callable[[Principal, Tool | Prompt | Resource | ResourceTemplate], bool]
+"""Whether a caller sees a definition at all; one that it does not see is unknown to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Registry:
     completion: CompletionProvider | None = None
     cache_hints: Mapping[str, CacheHint] = field(default_factory=dict)
     """By method; a resource's own hint comes before that of `resources/read`."""
+    visible: Visible | None = None
 
     def add_tool(self, tool: Tool) -> None:
         _add(self.tools, tool.name, tool, "tool", "name=")
@@ -76,6 +81,19 @@ class Registry:
                 "The server has a completion function already; one function answers for all prompts and templates"
             )
         self.completion = completion
+
+    def seen_by(self, principal: Principal) -> "Registry":
+        """What this caller sees, in lists and in calls alike."""
+        visible = self.visible
+        if visible is None:
+            return self
+        return replace(
+            self,
+            tools={name: item for name, item in self.tools.items() if visible(principal, item)},
+            prompts={name: item for name, item in self.prompts.items() if visible(principal, item)},
+            resources={uri: item for uri, item in self.resources.items() if visible(principal, item)},
+            templates={uri: item for uri, item in self.templates.items() if visible(principal, item)},
+        )
 
     def asking(self) -> list[str]:
         """Names of what may ask the client something."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from mcp_stateless.access import set_up_access
 from mcp_stateless.calls import tickets
 from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.calls.setup import ON_LAMBDA, set_up
@@ -21,9 +22,10 @@ from mcp_stateless.definitions.uri_template import is_template
 from mcp_stateless.endpoint import Endpoint, StartHook
 from mcp_stateless.errors import ConfigurationError
 from mcp_stateless.exchange import Environment, random_id
+from mcp_stateless.identity import Grants, TokenVerifier, has_scope
 from mcp_stateless.methods import CACHEABLE
 from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES, Cipher, KeyRing
-from mcp_stateless.registry import Implementation, Registry
+from mcp_stateless.registry import Implementation, Registry, Visible
 from mcp_stateless.results import ReadyResult
 from mcp_stateless.settings import Settings
 
@@ -59,6 +61,9 @@ class MCPServer:
         website_url: str | None = None,
         icons: Sequence[Icon] = (),
         cache_hints: Mapping[str, CacheHint] | None = None,
+        visible: Visible | None = None,
+        token_verifier: TokenVerifier | None = None,
+        grants: Grants = has_scope,
         settings: Settings | None = None,
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = random_id,
@@ -66,6 +71,9 @@ class MCPServer:
         """`settings`: what holds instead of the environment's `MCP_...` variables.
 
         `cache_hints`: for lists and other cacheable methods, by method, in place of the settings' times.
+        `visible`: which tools, prompts and resources a caller sees; it sees all of them otherwise.
+        `token_verifier`: for tokens that are not signed, with `MCP_IDENTITY=bearer`.
+        `grants`: whether granted scopes cover a needed one, where scopes have a hierarchy.
         `clock` (seconds since the epoch) and `new_id` (unguessable) are for tests that need to know both.
         """
         if not name or not version:
@@ -75,7 +83,7 @@ class MCPServer:
         unknown = [method for method in cache_hints or () if method not in CACHEABLE]
         if unknown:
             raise ConfigurationError(f"cache_hints takes the methods {', '.join(CACHEABLE)}; {unknown[0]} is none")
-        self.registry = Registry(implementation, instructions, cache_hints=cache_hints or {})
+        self.registry = Registry(implementation, instructions, cache_hints=cache_hints or {}, visible=visible)
         self._start_hooks: list[StartHook] = []
         self._warned_of_key = False
         keys = _key_ring(self.settings)
@@ -83,8 +91,9 @@ class MCPServer:
         self._desk: CallDesk | None = None
         if self.settings.polling != "off":
             self._worker, self._desk = set_up(self.registry, self.settings, keys, clock, new_id)
-        environment = Environment(self.settings, keys, clock, new_id, self._desk)
-        self._endpoint = Endpoint(self.registry, environment, self._start_hooks)
+        environment = Environment(self.settings, keys, clock, new_id, self._desk, grants)
+        access = set_up_access(self.settings, token_verifier, grants)
+        self._endpoint = Endpoint(self.registry, environment, access, self._start_hooks)
 
     @property
     def name(self) -> str:
@@ -108,6 +117,7 @@ class MCPServer:
         requires: Sequence[str] = (),
         asks: bool | None = None,
         detaches: bool | None = None,
+        scopes: Sequence[str] = (),
     ) -> Callable[[F], F]:
         """Register a function as a tool. Its parameters become the input schema, its docstring the description.
 
@@ -121,6 +131,7 @@ class MCPServer:
         `requires`: client capabilities it cannot do without: "elicitation", "elicitation.url", "sampling", "roots".
         `asks`, `detaches`: whether it may ask the client, and whether it starts in the request until `ctx.detach()`;
         None looks for calls of `ctx.elicit(...)`, `ctx.detach()` and the like in its own code.
+        `scopes`: what a caller's token must allow; a call without them is answered 403, with the scopes in a challenge.
 
         Raises:
             ConfigurationError: the function cannot be called by name with JSON values, or the name is taken.
@@ -144,6 +155,7 @@ class MCPServer:
                 requires=requires,
                 asks=asks,
                 detaches=detaches,
+                scopes=scopes,
             )
             self.registry.add_tool(tool)
             self._offer_check_call()

@@ -1,7 +1,7 @@
 """All settings of a server: one frozen model, read from the environment once."""
 
 from collections.abc import Mapping
-from typing import Final, Literal, Self
+from typing import Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
@@ -12,6 +12,24 @@ from mcp_stateless.protocol.sealing import MAKE_A_KEY, MIN_KEY_BYTES
 
 PREFIX: Final = "MCP_"
 """Each field is read from `MCP_` + its name in upper case; lists are separated by commas."""
+
+
+Identity: TypeAlias = Literal[
+    "none", "jwt_authorizer", "cognito_authorizer", "lambda_authorizer", "iam", "alb", "bearer"
+]
+
+LISTS: Final = (
+    "revisions",
+    "allowed_origins",
+    "signing_keys",
+    "authorization_servers",
+    "token_algorithms",
+    "required_scopes",
+    "scopes_supported",
+    "poll_user_agents",
+    "no_poll_user_agents",
+)
+"""Fields that are lists, in the environment separated by commas."""
 
 
 class Settings(BaseModel):
@@ -70,6 +88,33 @@ class Settings(BaseModel):
         default=64 * 1024, gt=0, description="Largest state of a call that waits for an answer, before compression."
     )
     state_ttl_s: int = Field(default=3600, gt=0, description="How long a client may take to answer a question.")
+    identity: Identity = Field(
+        default="none",
+        description="Who says who is calling: an authorizer of AWS in front, a load balancer, or a bearer token that "
+        "is verified here. Callers it does not name are refused.",
+    )
+    subject_key: str = Field(
+        default="sub", description="Where a Lambda authorizer's context has the caller; else its `principalId`."
+    )
+    public_url: str = Field(
+        default="",
+        description="The endpoint's URL as users type it; unset: that of the API Gateway or Function URL. Needed "
+        "behind a load balancer and locally, where tokens are verified.",
+    )
+    audience: str = Field(default="", description="Audience that tokens must have; unset: the public URL.")
+    authorization_servers: tuple[str, ...] = Field(
+        default=(), description="Issuers whose tokens hold, and which clients are sent to for one."
+    )
+    jwks_url: str = Field(default="", description="Key set of the one issuer; unset: found by its metadata.")
+    token_algorithms: tuple[str, ...] = Field(
+        default=("RS256", "ES256", "PS256", "EdDSA"), description="Signature algorithms that tokens may have."
+    )
+    required_scopes: tuple[str, ...] = Field(default=(), description="Scopes that every request needs.")
+    scopes_supported: tuple[str, ...] = Field(
+        default=(), description="Scopes that clients ask for at first; unset: the required ones."
+    )
+    alb_arn: str = Field(default="", description="ARN of the load balancer whose word holds.")
+    alb_region: str = Field(default="", description="Its Region.")
     polling: Literal["off", "memory", "dynamodb"] = Field(
         default="off",
         description="Where calls of long-running tools lie while clients come back for them, as polls, tasks or "
@@ -136,9 +181,7 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise ConfigurationError(_explain(error)) from None
 
-    @field_validator(
-        "revisions", "allowed_origins", "signing_keys", "poll_user_agents", "no_poll_user_agents", mode="before"
-    )
+    @field_validator(*LISTS, mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -165,6 +208,13 @@ class Settings(BaseModel):
         if path and (not path.startswith("/") or "//" in path or "?" in path):
             raise ValueError("takes a path that starts with one slash, such as /mcp")
         return path
+
+    @field_validator("public_url")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        if value and not value.startswith(("https://", "http://")):
+            raise ValueError("takes the endpoint's whole URL, such as https://tools.example.com/mcp")
+        return value
 
     @field_validator("allowed_origins")
     @classmethod

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from mcp_stateless.calls.record import CallRecord, MoveRefused, Progress, Report
-from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreUnavailable
+from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreMisconfigured, StoreUnavailable
 from mcp_stateless.notifications import log_message, severities
 from mcp_stateless.protocol.inbound import LogLevel
 from mcp_stateless.protocol.revisions import Wire
@@ -104,7 +104,7 @@ class StoreSink:
         except MoveRefused as refused:
             log.info("call %s is not this worker's any more: %s", self._record.call_id, refused)
             self.lost.set_result(None)
-        except StoreUnavailable as error:
+        except (StoreUnavailable, StoreMisconfigured) as error:
             log.warning("progress of call %s was not written: %s", self._record.call_id, error)
 
     async def _flush_messages(self) -> None:
@@ -114,5 +114,5 @@ class StoreSink:
         self._batches += 1
         try:
             await self._store.append(self._record.call_id, self._record.attempt, self._batches, messages)
-        except (StoreUnavailable, RecordTooLarge) as error:
+        except (StoreUnavailable, StoreMisconfigured, RecordTooLarge) as error:
             log.warning("log messages of call %s were dropped: %s", self._record.call_id, error)

@@ -64,8 +64,10 @@ def result_of(record: CallRecord) -> Wire:
 
 
 def _told(record: CallRecord) -> str:
-    if record.state is State.ASKING:
-        return f"{record.request.tool} waits for an answer"
+    if record.state is State.ASKING and record.open:
+        # Who has a ticket has no rounds left to be asked in, and a model would check for ever.
+        tool = record.request.tool
+        raise ToolError(f"{tool} asks for an answer, which cannot be given in this call any more. Call {tool} again.")
     if record.progress is None:
         return f"{record.request.tool} is still running"
     total = "" if record.progress.total is None else f" of {record.progress.total:g}"

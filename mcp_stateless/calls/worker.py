@@ -16,7 +16,7 @@ from mcp_stateless.calls.record import CallRecord, Claim, Finish, MoveRefused, P
 from mcp_stateless.calls.sink import StoreSink
 from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreUnavailable
 from mcp_stateless.context import Headers, Running
-from mcp_stateless.errors import CannotAsk, ProtocolError, ToolError
+from mcp_stateless.errors import CannotAsk, NonDeterministicTool, ProtocolError, ToolError
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.journal import Journal, Records
 from mcp_stateless.protocol.envelope import encode, error_object
@@ -92,27 +92,34 @@ class Worker:
         running = Running(_call(record), sink, journal, Headers(request.headers), request.principal, invocation)
         async with sink:
             outcome = await run(tool, arguments, running, interrupt=sink.lost)
-        match outcome:
-            case Done(value):
-                journal.check_ended(tool.name)
-                revision = REVISIONS[request.revision]
-                result = guarded(lambda: tool_result(tool, value, revision), tool.name, record.call_id)
-                return self._finish(record, {"result": result})
-            case Asked():
-                journal.ask_again(tool.name)
-                return Park(record.attempt, numbered(journal.pending, record))
-            case TimedOut(seconds):
-                raise ToolError(f"{tool.name} was stopped after {seconds:.0f} s: {invocation.limit}")
-            case Interrupted():
-                return None
-            case Failed(error):
-                raise told(tool.name, error, record.call_id)
-            case Detached():
-                raise AssertionError("a worker detaches from nothing")
+        try:
+            match outcome:
+                case Done(value):
+                    journal.check_ended(tool.name)
+                    revision = REVISIONS[request.revision]
+                    result = guarded(lambda: tool_result(tool, value, revision), tool.name, record.call_id)
+                    return self._finish(record, {"result": result})
+                case Asked():
+                    journal.ask_again(tool.name)
+                    return Park(record.attempt, numbered(journal.pending, record))
+                case TimedOut(seconds):
+                    raise ToolError(f"{tool.name} was stopped after {seconds:.0f} s: {invocation.limit}")
+                case Interrupted():
+                    return None
+                case Failed(error):
+                    raise told(tool.name, error, record.call_id)
+                case Detached():
+                    raise AssertionError("a worker detaches from nothing")
+        except NonDeterministicTool as error:
+            log.error("%s", error)
+            raise journal.explained(error, self.registry.fingerprint(tool.digest)) from error
 
     def _journal(self, record: CallRecord) -> Journal:
         async def keep_step(key: str, value: Wire) -> None:
-            await self.store.apply(record.call_id, RecordStep(record.attempt, key, value), self._now_ms())
+            try:
+                await self._insist(record.call_id, RecordStep(record.attempt, key, value))
+            except RecordTooLarge as error:
+                raise ToolError(f"The value of the step {key!r} is too large to be kept") from error
 
         request = record.request
         records = Records(
@@ -133,23 +140,28 @@ class Worker:
         return Finish(record.attempt, State.COMPLETED, text)
 
     async def _write(self, record: CallRecord, move: Finish | Park) -> None:
-        """Write how the run ended, several times if need be: everything that was worked for is in it."""
-        for wait_s in (*WRITE_AGAIN_S, None):
+        """Write how the run ended; what is too large for the store gives way to a result that says so."""
+        too_large = Finish(record.attempt, State.COMPLETED, _too_large(record, "cannot be stored"))
+        for written in (move, too_large):
             try:
-                await self.store.apply(record.call_id, move, self._now_ms())
+                return await self._insist(record.call_id, written)
             except MoveRefused as refused:
-                log.warning("the end of call %s came too late: %s", record.call_id, refused)
+                return log.warning("the end of call %s came too late: %s", record.call_id, refused)
             except RecordTooLarge as error:
                 log.warning("the end of call %s cannot be stored: %s", record.call_id, error)
-                move = Finish(record.attempt, State.COMPLETED, _too_large(record, "cannot be stored"))
-                continue
+
+    async def _insist(self, call_id: str, move: RecordStep | Finish | Park) -> None:
+        """Write several times if need be: what was worked for is in it."""
+        for wait_s in (*WRITE_AGAIN_S, None):
+            try:
+                await self.store.apply(call_id, move, self._now_ms())
             except StoreUnavailable as error:
-                log.warning("the end of call %s was not taken: %s", record.call_id, error)
+                log.warning("a write of call %s was not taken: %s", call_id, error)
                 if wait_s is None:
                     raise
                 await asyncio.sleep(wait_s)
-                continue
-            return
+            else:
+                return
 
     def _now_ms(self) -> int:
         return int(self.clock() * 1000)

@@ -54,6 +54,8 @@ class Tool:
     """Client capabilities without which it is not called, as in `ClientCapabilities`."""
     asks: bool = False
     """Whether it may ask the client something."""
+    scopes: frozenset[str] = frozenset()
+    """What a caller's token must allow."""
     detaches: bool = False
     """Whether it starts in the request and detaches from it later."""
 
@@ -77,6 +79,7 @@ class Tool:
         requires: Sequence[str] = (),
         asks: bool | None = None,
         detaches: bool | None = None,
+        scopes: Sequence[str] = (),
     ) -> "Tool":
         """Without a `description`, the docstring speaks; its parameter sections describe the arguments.
 
@@ -107,6 +110,7 @@ class Tool:
             requires=_capabilities(label, requires),
             asks=bool(requires) or names_one_of(ASKING, fn) if asks is None else asks,
             detaches=leaves,
+            scopes=frozenset(_texts(label, "scopes", scopes)),
         )
         warnings = list(host_warnings(found, signature.input_schema))
         if warnings:
@@ -166,6 +170,12 @@ def _check_long_running(
         raise ConfigurationError(f"{label}: timeout_seconds takes 1 to {MAX_TIMEOUT_S}, retries 0 or more")
     if long_running is False and not detaches and (timeout_seconds != DEFAULT_TIMEOUT_S or retries):
         raise ConfigurationError(f"{label}: timeout_seconds and retries are for tools with long_running=True")
+
+
+def _texts(label: str, argument: str, values: Sequence[str]) -> Sequence[str]:
+    if isinstance(values, str):
+        raise ConfigurationError(f"{label}: {argument} takes a list, such as [{values!r}]")
+    return values
 
 
 def _capabilities(label: str, requires: Sequence[str]) -> Mapping[str, object]:

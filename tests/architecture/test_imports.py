@@ -14,8 +14,10 @@ NAME = PACKAGE.name
 LAYERS = (
     ("errors", "principal"),
     ("protocol",),
-    ("invocation", "sources", "content", "cors", "notifications", "encryption"),
-    ("settings",),
+    ("invocation", "asgi", "sources", "content", "cors", "notifications", "encryption"),
+    ("settings", "oauth", "identity"),
+    ("tokens",),
+    ("access",),
     ("definitions.form", "definitions.json_schema"),
     ("questions",),
     ("journal",),
@@ -49,6 +51,7 @@ HOLDERS = {
     "http": {"fastapi", "starlette"},
     "calls.dynamodb": {"boto3", "botocore"},
     "encryption": {"cryptography"},
+    "tokens": {"jwt"},
 }
 """The module of each heavy package: imported itself only where it is needed, inside a function."""
 

@@ -45,7 +45,9 @@ class Stream:
     @property
     def progress(self) -> float:
         """The value of the one progress notification."""
-        [value] = [item["params"]["progress"] for item in self.messages if item.get("method") == "notifications/progress"]
+        [value] = [
+            item["params"]["progress"] for item in self.messages if item.get("method") == "notifications/progress"
+        ]
         return float(value)
 
     @property

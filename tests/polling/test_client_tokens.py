@@ -1,7 +1,7 @@
-"""The client token: who gets one, that nobody needs it, and what it is good for: to cancel a call, to find one again."""
+"""The client token: who gets one, that nobody needs it, and that it cancels a call and finds one again."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -38,7 +38,7 @@ def known(deploy: Callable[..., World]) -> tuple[World, dict[str, str | None]]:
     return world, {HEADER: token_of(world)}
 
 
-def cancel(world: World, request_id: Any, headers: dict[str, str | None]) -> None:
+def cancel(world: World, request_id: Any, headers: Mapping[str, str | None]) -> None:
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
     answer = world.door.post(message, {"mcp-protocol-version": "2025-11-25", **headers})
     assert (answer.status, answer.body) == (202, b"")
@@ -70,9 +70,7 @@ def test_every_handshake_gives_another_token(known: tuple[World, dict[str, str |
 
 
 @pytest.mark.parametrize("token", ["", "garbage", "x" * 3000, "\xff"])
-def test_a_token_that_is_none_is_served_all_the_same(
-    known: tuple[World, dict[str, str | None]], token: str
-) -> None:
+def test_a_token_that_is_none_is_served_all_the_same(known: tuple[World, dict[str, str | None]], token: str) -> None:
     world, _ = known
     assert world.start(headers={HEADER: token}).retry == 1000
     assert world.door.legacy("tools/list", headers={HEADER: token}).status == 200
@@ -81,7 +79,8 @@ def test_a_token_that_is_none_is_served_all_the_same(
 def test_an_expired_or_foreign_token_is_served_all_the_same(known: tuple[World, dict[str, str | None]]) -> None:
     world, headers = known
     foreign = ClientToken("n", {}).sealed(world.keys, Principal("i", "Bob"), int(world.clock()) + 60)
-    for held in (headers, {HEADER: foreign}):
+    both: list[dict[str, str | None]] = [headers, {HEADER: foreign}]
+    for held in both:
         world.clock.advance(31 * 24 * 3600)
         begun = world.start(request_id=1, headers=held)
         cancel(world, 1, held)

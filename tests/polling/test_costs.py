@@ -52,7 +52,7 @@ class Bill:
 
 
 @pytest.fixture
-def bill(table: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bill]:
+def bill(table: str, monkeypatch: pytest.MonkeyPatch) -> Bill:
     session, bill = boto3.Session(), Bill(table)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", session)
 
@@ -61,7 +61,7 @@ def bill(table: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bill]:
 
     for service in ("dynamodb", "lambda"):
         session.events.register(f"provide-client-params.{service}", note)
-    yield bill
+    return bill
 
 
 @pytest.fixture

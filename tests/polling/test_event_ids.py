@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from mcp_stateless import MCPServer
 from mcp_stateless.calls.cursor import EXPIRED_FOR_S, Cursor
 from mcp_stateless.calls.record import Cancel, Fail
 from mcp_stateless.principal import Principal
 from mcp_stateless.protocol.sealing import KeyRing
-from tests.http.door import Answer
+from tests.http.door import Answer, Door
 from tests.polling.streams import stream
 from tests.polling.world import World
 
@@ -85,6 +86,27 @@ def test_an_id_of_another_caller_is_refused(offering: World, principal: Principa
     [call_id] = offering.queue.call_ids
     foreign = Cursor(call_id, 1).event_id(offering.keys, principal, offering.now_ms() + 60_000)
     assert_refused(offering, offering.get(foreign))
+
+
+# B62
+def test_whoever_else_is_logged_in_is_refused_as_anybody_is(deploy: Callable[..., World]) -> None:
+    world = deploy(identity="lambda_authorizer")
+    world.tool(quick)
+
+    def door(principal: str | None) -> Door:
+        authorizer = None if principal is None else {"lambda": {"principalId": principal}}
+        return Door(world.handler(), authorizer=authorizer)
+
+    begun = stream(door("alice").call("long"))
+    world.work()
+    world.store.asked.clear()
+    fields = {"last-event-id": begun.last_id}
+    assert_refused(world, door("bob").send("GET", headers=fields))
+    assert door(None).send("GET", headers=fields).status == 401
+    assert world.store.asked == []
+    assert stream(door("alice").send("GET", headers=fields)).result["structuredContent"] == {"result": 1}
+    # Without an id it is no poll, and nobody has to say who it is.
+    assert door(None).send("GET").status == 405
 
 
 def test_an_id_signed_with_another_key_is_refused(offering: World) -> None:
@@ -201,7 +223,9 @@ def test_no_id_comes_twice_among_parallel_calls(world: World) -> None:
 
 
 # CALLS.md: "about 62 characters (111 with a UUID id)"; a header field has to carry it.
-@pytest.mark.parametrize(("request_id", "most"), [(1, 100), ("0190c6a1-8c1f-7c3e-9d5e-3b1f0a2c4d5e", 150), ("x" * 126, 260)])
+@pytest.mark.parametrize(
+    ("request_id", "most"), [(1, 100), ("0190c6a1-8c1f-7c3e-9d5e-3b1f0a2c4d5e", 150), ("x" * 126, 260)]
+)
 def test_ids_fit_into_a_header(offering: World, request_id: str | int, most: int) -> None:
     assert len(offering.start(request_id=request_id).last_id) <= most
 
@@ -226,9 +250,6 @@ def test_keys_can_be_exchanged_while_a_call_is_polled(offering: World) -> None:
 
 
 def test_without_polling_a_resuming_get_is_no_poll() -> None:
-    from mcp_stateless import MCPServer
-    from tests.http.door import Door
-
     server = MCPServer("plain", "1")
     server.tool(long_running=True)(quick)
     door = Door(server.lambda_handler())

@@ -92,7 +92,9 @@ def test_an_unknown_future_revision_does_not_unlock_polling(offering: World) -> 
     assert offering.store.asked == []
 
 
-@pytest.mark.parametrize(("request_id", "fits"), [("x" * 126, True), ("x" * 127, False), (10**127, True), ("é" * 22, False)])
+@pytest.mark.parametrize(
+    ("request_id", "fits"), [("x" * 126, True), ("x" * 127, False), (10**127, True), ("é" * 22, False)]
+)
 def test_an_id_too_long_for_event_ids_runs_in_place(offering: World, request_id: str | int, fits: bool) -> None:
     assert polled(offering, request_id=request_id) == fits
 

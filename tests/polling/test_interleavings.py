@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mcp_stateless import Context
+from mcp_stateless.calls.launch import WORK_KEY
 from mcp_stateless.calls.memory import MemoryCallStore
 from mcp_stateless.calls.store import StoreUnavailable
+from mcp_stateless.testing import lambda_context
 from tests.http.door import initialize as handshake
 from tests.http.door import request
 from tests.polling.streams import Stream, stream
@@ -113,6 +115,30 @@ class OneCall(RuleBasedStateMachine):
         self.world.store.before = dies
         self.world.work(self.call_id)
         self.world.store.before = lambda asked: None
+
+    @rule(moment=st.sampled_from(["RecordStep", "append", "Finish"]))
+    def overtake(self, moment: str) -> None:
+        """A worker is so slow before a write that it is given up, and another one is done when it goes on."""
+
+        def another_one_works(asked: str) -> None:
+            if asked == moment:
+                self.world.store.before = lambda asked: None
+                self.world.clock.advance(75)
+                self.seen(self.newest, *self.answer(self.newest))
+                self.world.handler()({WORK_KEY: self.call_id}, lambda_context(900_000))
+
+        self.world.store.before = another_one_works
+        self.world.work(self.call_id)
+        self.world.store.before = lambda asked: None
+
+    @property
+    def newest(self) -> str:
+        """The id with which the client has seen most, and that is not its last."""
+        return max(set(self.ids) - self.final_ids, key=lambda last_id: self.ids[last_id])
+
+    def answer(self, last_id: str) -> tuple[Stream, bytes]:
+        answer = self.world.get(last_id)
+        return stream(answer), answer.body
 
     @rule(moment=st.sampled_from(["read", "Relaunch", "Fail"]), data=st.data())
     def poll_in_an_outage(self, moment: str, data: st.DataObject) -> None:

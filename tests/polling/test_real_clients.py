@@ -136,12 +136,8 @@ CLIENTS: Final[Mapping[str, Callable[[], Callable[[str], Mapping[str, Any]]]]] =
     "Python 1.23": lambda: _program(_python_1_23(), DRIVERS / "python_1.py"),
     "Python 1.29": lambda: _program(installations.python(), DRIVERS / "python_1.py"),
     "Python 2": lambda: _python_2,
-    "TypeScript 1": lambda: _program(
-        installations.node(), DRIVERS / "typescript.cjs", "v1", installations.NODE_FOLDER
-    ),
-    "TypeScript 2": lambda: _program(
-        installations.node(), DRIVERS / "typescript.cjs", "v2", installations.NODE_FOLDER
-    ),
+    "TypeScript 1": lambda: _program(installations.node(), DRIVERS / "typescript.cjs", "v1", installations.NODE_FOLDER),
+    "TypeScript 2": lambda: _program(installations.node(), DRIVERS / "typescript.cjs", "v2", installations.NODE_FOLDER),
 }
 
 

@@ -1,8 +1,10 @@
 """What the polls of a running call carry: progress that rises, log messages without gap or repeat, times to wait."""
 
+import asyncio
 import itertools
 import math
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +16,10 @@ from mcp_stateless.calls.polled import retry_after
 from mcp_stateless.calls.record import Claim, Finish, Progress, Report, State
 from mcp_stateless.calls.store import StoreMisconfigured, StoreUnavailable
 from mcp_stateless.notifications import log_message
-from tests.polling.streams import Stream
+from mcp_stateless.testing import events, lambda_context
+from mcp_stateless.testing.gateway import to_http_response
+from tests.http.door import Door
+from tests.polling.streams import Stream, stream
 from tests.polling.world import World
 
 OUTCOME = '{"result":{"content":[{"type":"text","text":"done"}],"isError":false}}'
@@ -72,7 +77,9 @@ def test_progress_rises_with_every_poll_for_a_caller_that_gave_a_token(world: Wo
 
 
 # B59: also where a float's next power of two is one step away, as the sum of ten tenths is.
-@pytest.mark.parametrize("start", [sum([0.1] * 10), math.nextafter(2.0, 0), 0, 5e-324, 1e-300, 99.99999999999999, 2**53, 1e300])
+@pytest.mark.parametrize(
+    "start", [sum([0.1] * 10), math.nextafter(2.0, 0), 0, 5e-324, 1e-300, 99.99999999999999, 2**53, 1e300]
+)
 def test_progress_rises_from_every_value(local: World, start: float) -> None:
     local.tool(quick)
     last = local.start(token=1)
@@ -167,8 +174,6 @@ def test_the_messages_of_a_second_attempt_come_after_those_of_the_first(deploy: 
 
 
 def test_a_worker_writes_progress_and_messages_while_the_tool_runs(deploy: Callable[..., World]) -> None:
-    import asyncio
-
     world = deploy(log_messages="info", flush_interval_ms=1)
     polls: list[Stream] = []
 
@@ -201,12 +206,40 @@ def test_no_message_is_lost_when_the_tool_ends(deploy: Callable[..., World]) -> 
         return "done"
 
     world.tool(logging, structured_output=False)
+    world.store.slow = ("append",)
     begun = world.start()
     world.work()
     ended = world.poll(begun.last_id)
     assert ended.logs == ["first", "last"]
     assert ended.text == "done"
     assert world.get(begun.last_id).body == world.get(begun.last_id).body
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("throttled"), StoreMisconfigured("no permission to put")])
+def test_progress_that_cannot_be_written_does_not_cost_the_result(
+    deploy: Callable[..., World], error: Exception
+) -> None:
+    world = deploy(log_messages="info", flush_interval_ms=1)
+
+    def fail(asked: str) -> None:
+        if asked in ("Report", "append"):
+            raise error
+
+    async def reporting(ctx: Context[None]) -> str:
+        await ctx.report_progress(1)
+        await ctx.info("lost")
+        await world.until_asked("Report")
+        await ctx.report_progress(2)
+        await world.until_asked("Report", 2)
+        await ctx.info("lost, too")
+        return "done"
+
+    world.tool(reporting, structured_output=False)
+    begun = world.start(token=1)
+    world.store.before = fail
+    world.work()
+    world.store.before = lambda asked: None
+    assert world.poll(begun.last_id).text == "done"
 
 
 def test_reports_in_a_tight_loop_cost_one_write(deploy: Callable[..., World]) -> None:
@@ -300,13 +333,44 @@ def test_the_times_to_wait_are_settings_in_milliseconds() -> None:
     assert found == [50, 150, 300, 300]
 
 
+# B72, HOSTS 17: a reply that the platform would not carry is no reply at all.
+@pytest.mark.parametrize("source", ["http_api", "alb"])
+def test_a_poll_carries_what_the_platform_takes_and_the_rest_with_the_next(source: str) -> None:
+    world = World(MemoryCallStore(), log_messages="info")
+    world.tool(quick)
+    last = world.start(token=1)
+    door, attempt, found = Door(world.handler(), source), Attempt(world), []
+    for number in range(40):
+        attempt.log([number, '"' * 50_000])
+    for _ in range(41):
+        last = stream(door.send("GET", headers={"last-event-id": last.last_id}))
+        found += [number for number, _ in last.logs]
+        if len(found) == 40:
+            break
+    assert found == list(range(40))
+    attempt.finish()
+    assert stream(door.send("GET", headers={"last-event-id": last.last_id})).text == "done"
+
+
+@pytest.mark.parametrize(
+    ("source", "fits"), [("http_api", True), ("rest_api", True), ("function_url", True), ("alb", False)]
+)
+def test_a_result_that_the_platform_does_not_take_is_a_clear_error(source: str, fits: bool) -> None:
+    world, text = World(MemoryCallStore()), '"' * 400_000
+
+    async def large() -> str:
+        return text
+
+    world.tool(large, structured_output=False)
+    begun = world.start()
+    world.work()
+    ended = stream(Door(world.handler(), source).send("GET", headers={"last-event-id": begun.last_id}))
+    assert ended.result.get("isError", False) != fits
+    assert (ended.text == text) == fits
+
+
 # B59: a poll may be held, but never for longer than the request may take.
 def test_a_held_poll_is_answered_as_soon_as_there_is_news_and_before_the_gateway_ends_it() -> None:
-    import time
-
-    from mcp_stateless.testing import events, lambda_context
-    from mcp_stateless.testing.gateway import to_http_response
-
     world = World(MemoryCallStore(), hold_seconds=60, deadline_margin_ms=100)
     world.tool(quick)
     begun = world.start()

@@ -5,6 +5,7 @@ import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,8 @@ from mcp_stateless.calls.record import Claim, Finish, MoveRefused, State
 from mcp_stateless.calls.store import StoreMisconfigured, StoreUnavailable
 from mcp_stateless.errors import ConfigurationError, InvalidParams
 from mcp_stateless.testing import events, lambda_context
-from tests.polling.streams import Stream
+from tests.http.door import Door
+from tests.polling.streams import Stream, stream
 from tests.polling.world import KEY, SECONDS, World, ran
 
 LOST = "The call was lost: its worker ended without a result. Call the tool again."
@@ -31,7 +33,7 @@ class Counted:
         self.runs += 1
         return self.runs
 
-    def offered_by(self, world: World, **options: object) -> "Counted":
+    def offered_by(self, world: World, **options: Any) -> "Counted":
         async def counted() -> int:
             return await self()
 
@@ -85,6 +87,22 @@ def test_a_work_event_delivered_again_runs_nothing(world: World) -> None:
     for _ in range(3):
         world.work(call_id)
     assert tool.runs == 1
+    assert world.poll(begun.last_id).result["structuredContent"] == {"result": 1}
+
+
+# B75
+def test_a_work_event_delivered_again_while_the_tool_runs_does_nothing(world: World) -> None:
+    runs: list[str] = []
+
+    async def running() -> int:
+        runs.append("run")
+        event = {"mcp_stateless.work": world.store.created[0]}
+        await asyncio.to_thread(world.handler(), event, lambda_context(900_000))
+        return len(runs)
+
+    world.tool(running)
+    begun = world.start()
+    world.work()
     assert world.poll(begun.last_id).result["structuredContent"] == {"result": 1}
 
 
@@ -172,6 +190,20 @@ def test_a_worker_past_its_time_is_given_up_by_the_next_poll(world: World) -> No
     with pytest.raises(MoveRefused):
         ran(world.store.apply(call_id, late, world.now_ms()))
     assert_failed(world.poll(running.last_id), LOST)
+
+
+def test_a_late_worker_cannot_end_the_attempt_after_it(world: World) -> None:
+    Counted().offered_by(world, retries=1, timeout_seconds=60)
+    begun = world.start()
+    claimed(world)
+    world.clock.advance(71)
+    again = world.poll(begun.last_id)
+    call_id = claimed(world)
+    with pytest.raises(MoveRefused):
+        ran(world.store.apply(call_id, Finish(1, State.COMPLETED, OUTCOME), world.now_ms()))
+    assert world.poll(again.last_id).response is None
+    world.write(world.store.apply(call_id, Finish(2, State.COMPLETED, OUTCOME), world.now_ms()))
+    assert world.poll(again.last_id).text == "late"
 
 
 def test_a_lost_worker_is_followed_by_the_next_attempt_which_repeats_no_step(world: World) -> None:
@@ -405,9 +437,6 @@ def test_on_lambda_a_server_that_could_not_serve_polls_does_not_start(
 
 
 def test_in_one_process_the_work_is_done_in_a_thread() -> None:
-    from tests.http.door import Door
-    from tests.polling.streams import stream
-
     settings = Settings.model_validate({"signing_keys": (KEY,), "polling": "memory", "hold_seconds": 5})
     server, done = MCPServer("s", "1", settings=settings), threading.Event()
 
@@ -430,5 +459,3 @@ def test_records_that_expire_are_not_worked_on(local: World) -> None:
     local.clock.advance(local.settings.call_ttl_s)
     local.work()
     assert tool.runs == 0
-
-

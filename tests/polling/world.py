@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from mcp_stateless import MCPServer, Settings
+from mcp_stateless.access import set_up_access
 from mcp_stateless.aws import LambdaHandler
 from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.calls.launch import WORK_KEY, LaunchFailed
@@ -15,6 +16,7 @@ from mcp_stateless.calls.store import CallStore, Snapshot
 from mcp_stateless.calls.worker import Worker
 from mcp_stateless.endpoint import Endpoint
 from mcp_stateless.exchange import Environment, random_id
+from mcp_stateless.identity import has_scope
 from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.protocol.sealing import KeyRing
 from mcp_stateless.testing import lambda_context
@@ -69,28 +71,32 @@ class WatchedStore:
         """Ids of the calls that were taken in."""
         self.before: Callable[[str], None] = lambda asked: None
         """Called first; what it raises is what the store raises."""
+        self.slow: tuple[str, ...] = ()
+        """What the store takes its time for."""
         self._store = store
 
     async def create(self, record: CallRecord) -> None:
-        self._note("create")
+        await self._note("create")
         await self._store.create(record)
         self.created.append(record.call_id)
 
     async def apply(self, call_id: str, move: Move, now_ms: int) -> CallRecord:
-        self._note(type(move).__name__)
+        await self._note(type(move).__name__)
         return await self._store.apply(call_id, move, now_ms)
 
     async def append(self, call_id: str, attempt: int, number: int, messages: Sequence[Wire]) -> None:
-        self._note("append")
+        await self._note("append")
         await self._store.append(call_id, attempt, number, messages)
 
     async def read(self, call_id: str, after: int, now_ms: int) -> Snapshot | None:
-        self._note("read")
+        await self._note("read")
         return await self._store.read(call_id, after, now_ms)
 
-    def _note(self, asked: str) -> None:
+    async def _note(self, asked: str) -> None:
         self.asked.append(asked)
         self.before(asked)
+        if asked in self.slow:
+            await asyncio.sleep(0.05)
 
 
 class World:
@@ -107,7 +113,8 @@ class World:
         self.worker = Worker(self.server.registry, self.settings, self.store, self.clock)
         self.desk = CallDesk(self.store, self.queue, self.keys, self.settings, self.clock, random_id)
         environment = Environment(self.settings, self.keys, self.clock, random_id, self.desk)
-        self._endpoint = Endpoint(self.server.registry, environment)
+        access = set_up_access(self.settings, None, has_scope)
+        self._endpoint = Endpoint(self.server.registry, environment, access)
         self._worker_handler = self.handler()
         fronts = itertools.cycle([self.handler(), self.handler()])
         self.door = Door(lambda event, context: next(fronts)(event, context))

@@ -1,5 +1,6 @@
 """`sam build` of this checkout: what Lambda would get, for more targets than this machine."""
 
+import hashlib
 import json
 import os
 import platform
@@ -28,9 +29,10 @@ print(json.dumps(lambda_handler(json.load(sys.stdin), None)))
 """
 
 
-def build(folder: Path, runtime: str, architecture: str) -> Path:
+def build(folder: Path, runtime: str, architecture: str, *function: str) -> Path:
+    """Build one function, or all of the template; returns the folder of the server."""
     overrides = ("--parameter-overrides", f"Runtime={runtime}", f"Architecture={architecture}")
-    sam("build", *overrides, "--build-dir", str(folder), cwd=ROOT)
+    sam("build", *function, *overrides, "--build-dir", str(folder), cwd=ROOT)
     return folder / "Server"
 
 
@@ -40,7 +42,7 @@ def build(folder: Path, runtime: str, architecture: str) -> Path:
 def test_compiled_code_is_for_the_runtime_and_processor_of_the_template(
     runtime: str, architecture: str, tmp_path: Path
 ) -> None:
-    built = build(tmp_path, runtime, architecture)
+    built = build(tmp_path, runtime, architecture, "Server")
 
     libraries = list(built.rglob("*.so"))
     assert libraries
@@ -72,3 +74,10 @@ def test_the_build_answers_an_event_with_nothing_else_installed(tmp_path: Path) 
     assert {"handler", "mcp_stateless"} <= names
     assert (built / "handler" / "documents" / "csv-pitfalls.md").is_file()
     assert sum(path.stat().st_size for path in built.rglob("*") if path.is_file()) < MOST_BYTES
+    assert contents(tmp_path / "Worker") == contents(built), "the worker is the same code"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file with its digest, but for what Python itself has written there."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest() for path in files}

@@ -115,7 +115,7 @@ def test_the_lock_fits_every_requirement() -> None:
 def test_the_oldest_allowed_releases_are_those_that_are_tested() -> None:
     tested = [line for line in (ROOT / "tests" / "lowest.txt").read_text().splitlines() if line[0] != "#"]
 
-    assert [re.sub(r"==(\d+\.\d+)\.0", r">=\1", line) for line in tested] == project()["project"]["dependencies"]
+    assert [line.replace("==", ">=").removesuffix(".0") for line in tested] == project()["project"]["dependencies"]
 
 
 @pytest.mark.slow

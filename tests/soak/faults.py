@@ -2,6 +2,7 @@
 
 import json
 import random
+import sys
 import threading
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,12 +66,10 @@ class Freezing:
         self._dice = dice
         self._probability = probability
         self._for_s = for_s
-        self.times = 0
 
     def invoke(self, event: object, context_ms: int = 30_000) -> Any:
         if not self._dice.chance(self._probability):
             return self._environment.invoke(event, context_ms)
-        self.times += 1
         thread = threading.Thread(target=self._stand_still, args=(self._dice.seconds(0, 0.01),))
         thread.start()
         try:
@@ -132,8 +131,7 @@ class ThrottlingProxy:
         self.probability = probability
         self._dice = dice
         self._engine = (address.hostname, address.port)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler_class(self))
 
     @property
     def url(self) -> str:
@@ -163,6 +161,16 @@ class ThrottlingProxy:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed in the middle is meant to be; anything else is shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 NOT_PASSED_ON: Final = frozenset({"connection", "content-length", "transfer-encoding", "date", "server"})

@@ -83,11 +83,16 @@ class Deployment:
         self.desk: CallDesk
         given = {"signing_keys": (KEY,), "polling": "memory", "round_hold_s": 0, "flush_interval_ms": 1, **settings}
         self.settings = Settings.model_validate(given)
-        self._workers = itertools.cycle([self._handler(offer, worker_store or store) for _ in range(2)])
-        self._servers = itertools.cycle([self._handler(offer, store) for _ in range(2)])
+        self._worker_store = worker_store or store
+        self.deploy(offer)
         self.door = Door(lambda event, context: next(self._servers)(event, context), source)
 
-    def _handler(self, offer: Offer, store: CallStore) -> Handler:
+    def deploy(self, offer: Offer, version: str = "1") -> None:
+        """Have all servers made anew, by another `offer` perhaps."""
+        self._workers = itertools.cycle([self._handler(offer, self._worker_store, version) for _ in range(2)])
+        self._servers = itertools.cycle([self._handler(offer, self.store, version) for _ in range(2)])
+
+    def _handler(self, offer: Offer, store: CallStore, version: str) -> Handler:
         def set_up(
             registry: Registry, settings: Settings, keys: object, clock: Clock, new_id: Callable[[], str]
         ) -> tuple[Worker, CallDesk]:
@@ -97,7 +102,7 @@ class Deployment:
         # There is no setting for a store or a launcher of one's own.
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("mcp_stateless.server.set_up", set_up)
-            server = MCPServer("deployed", "1", settings=self.settings, clock=self.clock)
+            server = MCPServer("deployed", version, settings=self.settings, clock=self.clock)
         offer(server)
         handler: Handler = server.lambda_handler()
         return handler

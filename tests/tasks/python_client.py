@@ -13,7 +13,7 @@ from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import Field
 
-from tests.tasks.deployment import JsonObject
+from tests.http.door import JsonObject
 
 T = TypeVar("T")
 

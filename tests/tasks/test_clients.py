@@ -85,9 +85,7 @@ def text_of(result: types.CallToolResult) -> str:
 def run(*command: str | Path) -> Any:
     """What a client in a process of its own found."""
     environment = {**os.environ, "PYTHONUTF8": "1"}
-    done = subprocess.run(
-        command, timeout=SECONDS, check=False, capture_output=True, encoding="utf-8", env=environment
-    )
+    done = subprocess.run(command, timeout=SECONDS, check=False, capture_output=True, encoding="utf-8", env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -95,9 +95,7 @@ def test_for_who_declares_tasks_the_rest_is_a_task(store: CallStore, long_runnin
 
 
 @pytest.mark.parametrize("long_running", [False, True])
-def test_for_who_declares_no_tasks_the_rest_comes_in_rounds_that_count_on(
-    store: CallStore, long_running: Any
-) -> None:
+def test_for_who_declares_no_tasks_the_rest_comes_in_rounds_that_count_on(store: CallStore, long_running: Any) -> None:
     trip = Trip()
     deployment = Deployment(tool(trip.run, long_running=long_running), store)
     answer = begin(deployment, FORMS).result

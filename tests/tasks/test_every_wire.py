@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, Literal
 
 import pytest
@@ -48,7 +49,7 @@ class Shop:
     """What the tool did outside: each step's effects, by the key that came with them."""
 
     effects: list[tuple[str, str]] = field(default_factory=list)
-    seen: set[tuple[str, float, float]] = field(default_factory=set)
+    seen: set[tuple[str, datetime, float]] = field(default_factory=set)
 
     async def buy(self, ctx: Context[None]) -> str:
         """Ask three things and do two."""

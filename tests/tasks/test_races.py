@@ -1,7 +1,7 @@
 """Races for one call on a DynamoDB engine: whoever moves it at the same time, one wins and all see the same end.
 
-Each race is run many times at once, every store request in a thread of its own. `MCP_RACES` says how many times; 1000 is
-the number for a soak.
+Each race is run many times at once, every store request in a thread of its own. `MCP_RACES` says how many times: 1000
+is the number for a soak.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Race:
 
     async def update(self, task_id: str, caller: Principal = ANONYMOUS, **answers: str) -> Wire:
         responses = {key: accept(name=name) for key, name in answers.items()}
-        params = {"taskId": task_id, "inputResponses": responses}
+        params: Wire = {"taskId": task_id, "inputResponses": responses}
         return await tasks.update(self.desk, self._call("tasks/update", params), caller)
 
     async def get(self) -> Wire:

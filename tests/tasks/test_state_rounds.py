@@ -153,7 +153,7 @@ def test_questions_are_put_and_answered_in_rounds(store: CallStore) -> None:
     assert len(deployment.queue.launched) == 3
 
 
-def test_rounds_with_questions_are_counted_as_well() -> None:
+def test_rounds_with_questions_are_counted_and_a_question_in_the_last_one_ends_the_call_readably() -> None:
     deployment = Deployment(tool(asks), MemoryCallStore())
     answer = call(deployment)
     deployment.work()
@@ -162,8 +162,16 @@ def test_rounds_with_questions_are_counted_as_well() -> None:
         rounds += 1
         answer = again(deployment, answer)
         assert rounds <= 10
-    assert rounds == 10
-    assert "waits for an answer" in text_of(answer.result)
+    assert (rounds, answer.result["isError"]) == (10, True)
+    assert "Call tool again" in text_of(answer.result)
+
+
+def test_a_question_that_comes_after_the_ticket_is_told_to_who_checks() -> None:
+    deployment = Deployment(tool(asks), MemoryCallStore(), max_rounds=1)
+    ticket = text_of(again(deployment, call(deployment)).result).split()[-1]
+    deployment.work()
+    result = deployment.call("check_call", {"ticket": ticket}, capabilities={}).result
+    assert (result["isError"], "Call tool again" in text_of(result)) == (True, True)
 
 
 @pytest.mark.parametrize("bad", [{"name1": {"action": "accept"}}, {"other": accept(name="Ada")}, {}])

@@ -10,13 +10,14 @@ import mcp_types as types
 import pytest
 from pydantic import BaseModel
 
-from mcp_stateless import Context, ToolError
+from mcp_stateless import Context, MCPServer, Settings, ToolError
 from mcp_stateless.calls.memory import MemoryCallStore
-from mcp_stateless.calls.store import CallStore
+from mcp_stateless.calls.record import CallRecord, Claim, Move, RecordStep
+from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreUnavailable
 from mcp_stateless.errors import InternalError
 from mcp_stateless.testing import Client
 from tests.http.door import JsonObject
-from tests.tasks.deployment import FORMS, START, TASKS, Deployment, accept, text_of, tool
+from tests.tasks.deployment import KEY, START, TASKS, Deployment, text_of, tool
 
 SECONDS = 10
 
@@ -57,7 +58,7 @@ def test_a_task_runs_from_working_to_completed(store: CallStore) -> None:
     assert (ended["resultType"], ended["status"], ended["taskId"]) == ("complete", "completed", created["taskId"])
     result = types.CallToolResult.model_validate(ended["result"])
     assert (result.structured_content, result.is_error) == ({"sum": 3}, False)
-    assert deployment.queue.launched == deployment.queue.launched[:1]
+    assert len(deployment.queue.launched) == 1
 
 
 def test_a_task_can_be_looked_up_as_soon_as_its_id_is_told(store: CallStore) -> None:
@@ -162,7 +163,7 @@ def test_a_task_whose_worker_is_gone_has_failed_once_its_time_is_over(store: Cal
     deployment = Deployment(tool(done, timeout_seconds=60), store)
     task_id = deployment.start()
     call_id = deployment.queue.waiting.pop()
-    asyncio.run(store.apply(call_id, _claim(), deployment.desk.now_ms()))
+    asyncio.run(store.apply(call_id, Claim(), deployment.desk.now_ms()))
     deployment.clock.advance(69)
     assert deployment.get(task_id)["status"] == "working"
     deployment.clock.advance(2)
@@ -184,6 +185,46 @@ def test_a_task_that_nobody_worked_on_is_launched_again_by_whoever_looks(store: 
     assert deployment.get(task_id)["status"] == "working"
     assert deployment.work() == 1
     assert deployment.get(task_id)["status"] == "completed"
+
+
+# Steps
+
+
+class Moody(MemoryCallStore):
+    """A store that refuses the next writes of steps, with the errors in `moods`."""
+
+    def __init__(self, *moods: Exception) -> None:
+        super().__init__()
+        self.moods = list(moods)
+
+    async def apply(self, call_id: str, move: Move, now_ms: int) -> CallRecord:
+        if self.moods and isinstance(move, RecordStep):
+            raise self.moods.pop(0)
+        return await super().apply(call_id, move, now_ms)
+
+
+@pytest.mark.parametrize(
+    ("moods", "told"),
+    [
+        ([StoreUnavailable("throttled")], "paid"),
+        ([RecordTooLarge("400 KB")], "The value of the step 'pay' is too large to be kept"),
+    ],
+)
+def test_a_step_is_written_down_as_soon_as_the_store_takes_it(moods: list[Exception], told: str) -> None:
+    paid: list[int] = []
+
+    def pay() -> str:
+        paid.append(1)
+        return "paid"
+
+    async def pays(ctx: Context[None]) -> str:
+        return str(await ctx.step("pay", pay))
+
+    deployment = Deployment(tool(pays), Moody(*moods))
+    task_id = deployment.start()
+    deployment.work()
+    assert text_of(deployment.get(task_id)["result"]) == told
+    assert paid == [1]
 
 
 # Cancelling
@@ -256,158 +297,10 @@ def test_a_notification_of_cancellation_does_not_cancel_a_task(store: CallStore)
     assert deployment.get(task_id)["status"] == "completed"
 
 
-# Input
-
-
-async def asks_two(ctx: Context[None]) -> str:
-    name, age = await asyncio.gather(
-        ctx.elicit("What is your name?", Name, key="name"), ctx.elicit("How old are you?", Age, key="age")
-    )
-    return " ".join(
-        [
-            name.data.name if name.action == "accept" else name.action,
-            str(age.data.age) if age.action == "accept" else age.action,
-        ]
-    )
-
-
-def test_two_open_questions_are_answered_one_by_one(store: CallStore) -> None:
-    deployment = Deployment(tool(asks_two), store)
-    task_id = deployment.start()
-    deployment.work()
-    asked = deployment.get(task_id)
-    assert asked["status"] == "input_required"
-    assert sorted(asked["inputRequests"]) == ["age", "name"]
-    for question in asked["inputRequests"].values():
-        assert sorted(question) == ["method", "params"]
-        types.ElicitRequest.model_validate(question)
-    assert not {"result", "error", "requestState"} & set(asked)
-    acknowledged = deployment.answer(task_id, name=accept(name="Ada"))
-    assert set(acknowledged) == {"resultType", "_meta"}
-    left = deployment.get(task_id)
-    assert (left["status"], list(left["inputRequests"])) == ("input_required", ["age"])
-    assert deployment.work() == 0, "nobody works before the last answer"
-    deployment.answer(task_id, age=accept(age=36))
-    assert deployment.get(task_id).get("inputRequests", {}) == {}
-    assert deployment.work() == 1
-    assert text_of(deployment.get(task_id)["result"]) == "Ada 36"
-    assert len(deployment.queue.launched) == 2
-
-
-def test_both_questions_can_be_answered_at_once_and_keys_nobody_knows_are_ignored(store: CallStore) -> None:
-    deployment = Deployment(tool(asks_two), store)
-    task_id = deployment.start()
-    deployment.work()
-    deployment.answer(task_id, other={"action": "cancel"}, name={"action": "decline"}, age={"action": "cancel"})
-    deployment.answer(task_id, name=accept(name="too late"))
-    deployment.work()
-    ended = deployment.get(task_id)
-    assert text_of(ended["result"]) == "decline cancel"
-    deployment.answer(task_id, name=accept(name="far too late"))
-    assert deployment.get(task_id) == ended
-    assert deployment.work() == 0
-
-
-def test_answers_without_a_question_are_acknowledged_and_forgotten(store: CallStore) -> None:
-    deployment = Deployment(tool(asks_two), store)
-    task_id = deployment.start()
-    assert deployment.answer(task_id, name=accept(name="too early"))["resultType"] == "complete"
-    assert deployment.answer(task_id)["resultType"] == "complete"
-    deployment.work()
-    assert sorted(deployment.get(task_id)["inputRequests"]) == ["age", "name"]
-
-
-def test_an_answer_that_does_not_fit_is_asked_for_again_under_a_new_key(store: CallStore) -> None:
-    deployment = Deployment(tool(asks_two), store)
-    task_id = deployment.start()
-    deployment.work()
-    deployment.answer(task_id, name=accept(name="Ada"), age=accept(age="old"))
-    seen = {"name", "age"}
-    for _ in range(3):
-        deployment.work()
-        [key] = deployment.get(task_id)["inputRequests"]
-        assert key not in seen
-        seen.add(key)
-        deployment.answer(task_id, name=accept(name="Eve"), age=accept(age=1), **{key: accept(age="older")})
-    deployment.work()
-    [key] = deployment.get(task_id)["inputRequests"]
-    deployment.answer(task_id, **{key: accept(age=36)})
-    deployment.work()
-    assert text_of(deployment.get(task_id)["result"]) == "Ada 36"
-
-
-def test_a_new_key_is_none_that_the_author_uses_for_another_question(store: CallStore) -> None:
-    async def asks(ctx: Context[None]) -> str:
-        other = await ctx.elicit("Other?", Name, key="name~3")
-        name = await ctx.elicit("Name?", Name, key="name")
-        return f"{other.action} {name.action}"
-
-    deployment = Deployment(tool(asks), store)
-    task_id = deployment.start()
-    deployment.work()
-    deployment.answer(task_id, **{"name~3": accept(name="other")})
-    deployment.work()
-    deployment.answer(task_id, name=accept())
-    deployment.work()
-    [key] = deployment.get(task_id)["inputRequests"]
-    assert key not in ("name", "name~3")
-    deployment.answer(task_id, **{key: accept(name="Ada")})
-    deployment.work()
-    assert text_of(deployment.get(task_id)["result"]) == "accept accept"
-
-
-def test_a_question_can_only_be_put_to_a_client_that_declared_it(store: CallStore) -> None:
-    async def asks(ctx: Context[None]) -> str:
-        return (await ctx.elicit("Name?", Name)).action
-
-    deployment = Deployment(tool(asks), store)
-    created = deployment.call(capabilities=TASKS).result
-    deployment.work()
-    ended = deployment.get(created["taskId"])
-    assert (ended["status"], ended["error"]["code"]) == ("failed", -32021)
-    assert ended["error"]["data"] == {"requiredCapabilities": FORMS}
-
-
-@pytest.mark.parametrize("answers", [None, [], "x", {"name": "Ada"}, {"name": None}, {"name": []}])
-def test_answers_of_another_shape_are_invalid_params(answers: object) -> None:
-    deployment = Deployment(tool(asks_two), MemoryCallStore())
-    task_id = deployment.start()
-    assert deployment.task("update", task_id, inputResponses=answers).error["code"] == -32602
-
-
-def test_a_question_that_nobody_answers_expires_with_the_task(store: CallStore) -> None:
-    deployment = Deployment(tool(asks_two), store, call_ttl_s=600)
-    task_id = deployment.start()
-    deployment.work()
-    deployment.clock.advance(599)
-    assert deployment.get(task_id)["status"] == "input_required"
-    deployment.clock.advance(1)
-    assert deployment.task("get", task_id).error["code"] == -32602
-    assert deployment.task("update", task_id, inputResponses={"name": accept(name="x")}).error["code"] == -32602
-    assert deployment.work() == 0
-
-
-def test_a_task_may_ask_after_it_was_launched_in_vain(store: CallStore) -> None:
-    """The launch after the last answer is lost; who looks 30 s later does it again."""
-    deployment = Deployment(tool(asks_two), store)
-    task_id = deployment.start()
-    deployment.work()
-    deployment.queue.loses = True
-    deployment.answer(task_id, name=accept(name="Ada"), age=accept(age=36))
-    deployment.queue.loses = False
-    deployment.clock.advance(31)
-    deployment.get(task_id)
-    assert deployment.work() == 1
-    assert text_of(deployment.get(task_id)["result"]) == "Ada 36"
-
-
 # A simple client, a worker thread
 
 
 def test_the_kit_of_an_author_sees_a_task_end() -> None:
-    from mcp_stateless import MCPServer, Settings
-    from tests.tasks.deployment import KEY
-
     settings = Settings.model_validate({"signing_keys": (KEY,), "polling": "memory"})
     server = MCPServer("kit", settings=settings)
     tool(done)(server)
@@ -420,9 +313,3 @@ def test_the_kit_of_an_author_sees_a_task_end() -> None:
 
     until(lambda: bool(get()["status"] == "completed"))
     assert get()["result"]["structuredContent"] == {"sum": 3}
-
-
-def _claim() -> Any:
-    from mcp_stateless.calls.record import Claim
-
-    return Claim()

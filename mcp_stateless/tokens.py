@@ -1,0 +1,208 @@
+"""Verification of signed tokens: access tokens of configured issuers, and the identity an ALB passes on.
+
+Needs the extra `auth`; imported only where the settings ask for it. Keys come from places that the settings name, never
+from a token: `jku`, `x5u`, `x5c` and `jwk` in a token's header mean nothing here.
+"""
+
+import asyncio
+import json
+import logging
+import re
+import time
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import jwt
+from jwt import PyJWK, PyJWKSet, PyJWTError
+from jwt.types import Options
+
+from mcp_stateless.errors import ConfigurationError, Unauthorized
+from mcp_stateless.identity import from_claims
+from mcp_stateless.invocation import Invocation
+from mcp_stateless.principal import Principal
+
+LEEWAY_S: Final = 30
+"""What clocks may differ."""
+
+REFRESH_S: Final = 60
+"""Keys are fetched again for an unknown key id, but not more often than this, whatever tokens come."""
+
+FETCH_TIMEOUT_S: Final = 5
+MAX_DOCUMENT_BYTES: Final = 512 * 1024
+
+ALB_HEADER: Final = "x-amzn-oidc-data"
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+Fetch = Callable[[str], bytes]
+
+log = logging.getLogger(__name__)
+
+
+def fetch(url: str) -> bytes:
+    """A document of an issuer, at most `MAX_DOCUMENT_BYTES` of it; over https, or from this machine.
+
+    Raises:
+        OSError: it cannot be had.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise OSError(f"{url} is not https")
+    with urllib.request.urlopen(url, timeout=FETCH_TIMEOUT_S) as response:
+        body: bytes = response.read(MAX_DOCUMENT_BYTES + 1)
+    if len(body) > MAX_DOCUMENT_BYTES:
+        raise OSError(f"{url} is larger than {MAX_DOCUMENT_BYTES} bytes")
+    return body
+
+
+class Keys:
+    """The public keys of one issuer, kept while the process is warm."""
+
+    def __init__(self, issuer: str, jwks_url: str, get: Fetch, clock: Callable[[], float]) -> None:
+        self._issuer = issuer
+        self._jwks_url = jwks_url
+        self._get = get
+        self._clock = clock
+        self._keys: Mapping[str | None, PyJWK] = {}
+        self._fetched_at = float("-inf")
+
+    async def find(self, key_id: str) -> PyJWK:
+        """The key of that id; an unknown one is looked for again, once in a while."""
+        if key_id not in self._keys and self._clock() - self._fetched_at >= REFRESH_S:
+            self._fetched_at = self._clock()
+            try:
+                self._keys = await asyncio.to_thread(self._load)
+            except (OSError, ValueError, PyJWTError) as error:
+                raise Unauthorized(f"the keys of {self._issuer} cannot be had: {error}") from error
+        if key_id not in self._keys:
+            raise Unauthorized("signed with a key that its issuer does not publish")
+        return self._keys[key_id]
+
+    def _load(self) -> Mapping[str | None, PyJWK]:
+        url = self._jwks_url or self._discovered()
+        return {key.key_id: key for key in PyJWKSet.from_json(self._get(url).decode()).keys}
+
+    def _discovered(self) -> str:
+        """From the issuer's metadata: OpenID Connect's place, then RFC 8414's."""
+        parts = urlsplit(self._issuer)
+        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+        places = (
+            f"{origin}{path}/.well-known/openid-configuration",
+            f"{origin}/.well-known/oauth-authorization-server{path}",
+        )
+        for place in places:
+            try:
+                document = json.loads(self._get(place))
+            except (OSError, ValueError) as error:
+                log.info("no metadata at %s: %s", place, error)
+                continue
+            if isinstance(document, dict) and document.get("issuer") == self._issuer and "jwks_uri" in document:
+                return str(document["jwks_uri"])
+        raise OSError("its metadata does not say where they are; set MCP_JWKS_URL")
+
+
+class JwtVerifier:
+    """A `TokenVerifier` for signed access tokens of configured issuers."""
+
+    def __init__(
+        self,
+        issuers: Sequence[str],
+        algorithms: Sequence[str],
+        *,
+        jwks_url: str = "",
+        get: Fetch = fetch,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Raises ConfigurationError for no issuer, a shared-secret algorithm, or one key set for several issuers."""
+        if not issuers:
+            raise ConfigurationError("MCP_IDENTITY=bearer needs MCP_AUTHORIZATION_SERVERS, the issuers of its tokens")
+        if any(name == "none" or name.startswith("HS") for name in algorithms):
+            raise ConfigurationError("MCP_TOKEN_ALGORITHMS takes algorithms with a public key, such as RS256 and ES256")
+        if jwks_url and len(issuers) > 1:
+            raise ConfigurationError("MCP_JWKS_URL is for one issuer; leave it out, and each issuer's own is found")
+        self._algorithms = tuple(algorithms)
+        self._clock = clock
+        self._keys = {issuer: Keys(issuer, jwks_url, get, clock) for issuer in issuers}
+
+    async def verify(self, token: str, audience: str) -> Principal:
+        try:
+            header = jwt.get_unverified_header(token)
+            issuer = jwt.decode(token, options={"verify_signature": False}).get("iss")
+        except (PyJWTError, ValueError) as error:
+            raise Unauthorized(f"not a signed token: {error}") from error
+        if header.get("alg") not in self._algorithms:
+            raise Unauthorized("signed with an algorithm that is not allowed")
+        if issuer not in self._keys:
+            raise Unauthorized("issued by somebody else")
+        key = await self._keys[issuer].find(str(header.get("kid")))
+        claims = _verified(token, key.key, str(header["alg"]), self._clock(), issuer=issuer, audience=audience)
+        principal = from_claims(claims)
+        if principal is None:
+            raise Unauthorized("names no subject")
+        return principal
+
+
+class FromAlb:
+    """The user that an Application Load Balancer logged in, as it says in a signed header of its own."""
+
+    def __init__(self, signer: str, region: str, *, get: Fetch = fetch, clock: Callable[[], float] = time.time) -> None:
+        if not signer or not region:
+            raise ConfigurationError("MCP_IDENTITY=alb needs the load balancer's MCP_ALB_ARN and MCP_ALB_REGION")
+        self._signer = signer
+        self._region = region
+        self._get = get
+        self._clock = clock
+        self._keys: dict[str, str] = {}
+
+    async def __call__(self, headers: Mapping[str, str], invocation: Invocation, audience: str) -> Principal:
+        token = headers.get(ALB_HEADER)
+        if token is None:
+            raise Unauthorized("the load balancer named no user", was_sent=False)
+        try:
+            header = jwt.get_unverified_header(token)
+        except (PyJWTError, ValueError) as error:
+            raise Unauthorized(f"not a signed token: {error}") from error
+        if header.get("signer") != self._signer or header.get("alg") != "ES256":
+            raise Unauthorized("not signed by the configured load balancer")
+        claims = _verified(token, await self._key(header.get("kid")), "ES256", self._clock())
+        principal = from_claims({"iss": header.get("iss"), **claims})
+        if principal is None:
+            raise Unauthorized("names no user")
+        return principal
+
+    async def _key(self, key_id: object) -> str:
+        # The id becomes part of a URL, so it has to be what AWS makes.
+        if not isinstance(key_id, str) or not _UUID.fullmatch(key_id):
+            raise Unauthorized("its key id is no UUID")
+        if key_id not in self._keys:
+            url = f"https://public-keys.auth.elb.{self._region}.amazonaws.com/{key_id}"
+            try:
+                self._keys[key_id] = (await asyncio.to_thread(self._get, url)).decode()
+            except (OSError, ValueError) as error:
+                raise Unauthorized(f"the load balancer's key cannot be had: {error}") from error
+        return self._keys[key_id]
+
+
+def _verified(
+    token: str, key: Any, algorithm: str, now: float, *, issuer: str | None = None, audience: str | None = None
+) -> Mapping[str, Any]:
+    """The claims of a token whose signature, issuer, audience and times hold; times by the injected clock."""
+    options: Options = {
+        "verify_exp": False,
+        "verify_nbf": False,
+        "verify_iat": False,
+        "verify_aud": audience is not None,
+    }
+    try:
+        claims: dict[str, Any] = jwt.decode(
+            token, key, algorithms=[algorithm], issuer=issuer, audience=audience, options=options
+        )
+    except (PyJWTError, ValueError, TypeError) as error:
+        raise Unauthorized(f"does not hold: {error}") from error
+    expires, starts = claims.get("exp"), claims.get("nbf", 0)
+    if not isinstance(expires, int | float) or now >= expires + LEEWAY_S:
+        raise Unauthorized("has expired, or never does")
+    if not isinstance(starts, int | float) or now < starts - LEEWAY_S:
+        raise Unauthorized("is not valid yet")
+    return claims
