@@ -110,12 +110,12 @@ $(CLIENTS_VENV)/.installed: tests/clients/requirements.txt
 	@touch $@
 
 $(CLIENTS)/node_modules/.installed $(CONFORMANCE)/node_modules/.installed: %/node_modules/.installed: \
-  %/package-lock.json $(CLIENTS_VENV)/.installed
+  %/package-lock.json | $(CLIENTS_VENV)/.installed
 	cd $* && $(WITH_NODE) npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # Starts the DynamoDB-compatible engine once, which installs it.
-$(ENGINE): $(VENV)/.installed $(CLIENTS_VENV)/.installed $(wildcard tests/calls/*/package-lock.json tests/calls/*.txt)
+$(ENGINE): $(wildcard tests/calls/*/package-lock.json tests/calls/*.txt) | $(VENV)/.installed $(CLIENTS_VENV)/.installed
 	@$(OR_NPM) $(BIN)/python -m tests.project.with_engine true
 	@touch $@
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 from mcp_stateless.errors import ConfigurationError, InsufficientScope, Unauthorized
 from mcp_stateless.identity import (
@@ -21,9 +22,12 @@ from mcp_stateless.invocation import Invocation
 from mcp_stateless.oauth import ProtectedResource
 from mcp_stateless.principal import Principal
 from mcp_stateless.protocol.revisions import Wire
-from mcp_stateless.settings import Settings
+from mcp_stateless.settings import PREFIX, Settings
 
 UNAUTHORIZED: Final = "Unauthorized"
+ONLY_WITH_IDENTITY: Final = ("authorization_servers", "required_scopes", "audience", "jwks_url", "alb_arn")
+"""Settings by which an operator means to keep somebody out."""
+
 FORBIDDEN: Final = "Forbidden: the token lacks a scope"
 
 log = logging.getLogger(__name__)
@@ -55,6 +59,8 @@ class Access:
             self.resource(invocation, prefix).url if self.settings.identity == "bearer" else ""
         )
         principal = await self.identify(headers, invocation, audience)
+        if principal.is_anonymous:
+            raise Unauthorized("nobody is named")
         check_scopes(principal, frozenset(self.settings.required_scopes), self.grants)
         return principal
 
@@ -73,12 +79,12 @@ class Access:
                 raise ConfigurationError(
                     "Set MCP_PUBLIC_URL to the endpoint's URL: a request's own host proves nothing"
                 )
-            url = f"https://{domain}{prefix}{settings.path}"
+            url = f"https://{domain}{quote(prefix)}{settings.path}"
         return ProtectedResource(
             url=url,
             authorization_servers=settings.authorization_servers,
             scopes_supported=settings.scopes_supported or settings.required_scopes,
-            prefix=prefix,
+            path=settings.path,
         )
 
     def metadata(self, invocation: Invocation, prefix: str) -> Wire | None:
@@ -93,7 +99,9 @@ class Access:
             return {}
         resource = self.resource(invocation, prefix)
         if isinstance(error, InsufficientScope):
-            value = resource.challenge(error="insufficient_scope", scopes=error.scopes)
+            # A client asks for just these, and the next request needs the required ones as well.
+            scopes = dict.fromkeys((*self.settings.required_scopes, *error.scopes))
+            value = resource.challenge(error="insufficient_scope", scopes=scopes)
         else:
             code = "invalid_token" if error.was_sent else None
             value = resource.challenge(error=code, scopes=self.settings.required_scopes)
@@ -108,6 +116,12 @@ def set_up_access(settings: Settings, verifier: TokenVerifier | None, grants: Gr
     """
     if verifier is not None and settings.identity != "bearer":
         raise ConfigurationError("A token_verifier is used with MCP_IDENTITY=bearer")
+    meant = [name for name in ONLY_WITH_IDENTITY if settings.identity == "none" and getattr(settings, name)]
+    if meant:
+        raise ConfigurationError(
+            f"{PREFIX}{meant[0].upper()} protects nothing while {PREFIX}IDENTITY is none; set it to bearer, or to the "
+            "authorizer in front"
+        )
     return Access(settings, _identify(settings, verifier), grants)
 
 

@@ -15,8 +15,16 @@ from mcp_stateless.asgi import Receive, Reply, Scope, Send, fits, headers_of, li
 from mcp_stateless.calls import polled
 from mcp_stateless.context import Headers
 from mcp_stateless.cors import Cors
-from mcp_stateless.errors import InsufficientScope, InternalError, InvalidRequest, ProtocolError, Unauthorized
+from mcp_stateless.errors import (
+    ConfigurationError,
+    InsufficientScope,
+    InternalError,
+    InvalidRequest,
+    ProtocolError,
+    Unauthorized,
+)
 from mcp_stateless.exchange import Environment, Exchange
+from mcp_stateless.identity import check_scopes
 from mcp_stateless.invocation import LOCAL, SCOPE_KEY, Invocation
 from mcp_stateless.methods import answer, completed
 from mcp_stateless.oauth import metadata_paths
@@ -79,9 +87,7 @@ class Endpoint:
         """The MCP endpoint, whatever path it is mounted at."""
         headers, invocation = headers_of(scope), scope.get(SCOPE_KEY, LOCAL)
         try:
-            reply = await self._reply(scope, headers, invocation, receive)
-        except (Unauthorized, InsufficientScope) as error:
-            reply = self._turned_away(error, scope, invocation)
+            reply = await self._admitted(scope, headers, invocation, receive)
         except ProtocolError as error:
             reply = refusal(Refused(error, status=500))
         except Exception:  # The boundary to HTTP: nothing may leave as a traceback or as text that is not JSON-RPC.
@@ -97,7 +103,12 @@ class Endpoint:
 
     async def metadata(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Protected resource metadata (RFC 9728), for clients that have to log in first, pages among them."""
-        document = self._access.metadata(scope.get(SCOPE_KEY, LOCAL), _prefix(scope))
+        places = sorted(metadata_paths(self._settings.path), key=len, reverse=True)
+        try:
+            document = self._access.metadata(scope.get(SCOPE_KEY, LOCAL), _prefix(scope, *places))
+        except ConfigurationError as error:
+            log.error("there is no metadata: %s", error)
+            return await send_reply(refusal(Refused(InternalError("Internal error"), status=500)), send)
         if document is None:
             return await send_reply(Reply(404), send)
         await self._document(envelope.encode(document), scope, send)
@@ -119,6 +130,14 @@ class Endpoint:
         else:
             await send_reply(Reply(405, headers={"allow": "GET, HEAD, OPTIONS"}), send, cors)
 
+    async def _admitted(
+        self, scope: Scope, headers: Mapping[str, str], invocation: Invocation, receive: Receive
+    ) -> Reply:
+        try:
+            return await self._reply(scope, headers, invocation, receive)
+        except (Unauthorized, InsufficientScope) as error:
+            return self._turned_away(error, scope, invocation)
+
     async def _reply(self, scope: Scope, headers: Mapping[str, str], invocation: Invocation, receive: Receive) -> Reply:
         """The order of checks: preflight, origin, method, caller, then what costs reading."""
         if scope["method"] == "OPTIONS":
@@ -128,7 +147,8 @@ class Endpoint:
         is_poll = scope["method"] == "GET" and self._is_poll(headers)
         if scope["method"] != "POST" and not is_poll:
             return Reply(405, headers={"allow": "POST, OPTIONS"})
-        incoming = Incoming(headers, invocation, await self._access.principal(headers, invocation, _prefix(scope)))
+        prefix = _prefix(scope, self._settings.path)
+        incoming = Incoming(headers, invocation, await self._access.principal(headers, invocation, prefix))
         if is_poll:
             return await self._polled(incoming)
         if refused := _unfit(scope, headers):
@@ -175,7 +195,15 @@ class Endpoint:
         return Reply(status, body, headers=exchange.reply_headers)
 
     async def _batch(self, calls: Sequence[Call], incoming: Incoming) -> Reply:
-        """The answers share one body: none of them can be a stream of its own."""
+        """The answers share one body: none of them can be a stream of its own.
+
+        And they share a status: a scope that one of them lacks has to be missed before another one has run.
+        """
+        tools = self._registry.seen_by(incoming.principal).tools
+        for call in calls:
+            name = call.params.get("name")
+            if call.method == "tools/call" and isinstance(name, str) and name in tools:
+                check_scopes(incoming.principal, tools[name].scopes, self._environment.grants)
         plain = Incoming({**incoming.headers, "accept": JSON}, incoming.invocation, incoming.principal)
         answers = [self._message(self._exchange(call, plain)) for call in calls]
         body = envelope.encode([message for message, _ in await asyncio.gather(*answers)])
@@ -233,7 +261,7 @@ class Endpoint:
         log.warning("a request was turned away: %s", error)
         is_known = isinstance(error, InsufficientScope)
         refused = Refused(InvalidRequest(FORBIDDEN if is_known else UNAUTHORIZED), status=403 if is_known else 401)
-        return refusal(refused, self._access.challenge(error, invocation, _prefix(scope)))
+        return refusal(refused, self._access.challenge(error, invocation, _prefix(scope, self._settings.path)))
 
     def _too_large(self, exchange: Exchange) -> Reply:
         """The answer in place of one that the platform would refuse to carry; always HTTP 200, so that it is read."""
@@ -265,10 +293,10 @@ def _unfit(scope: Scope, headers: Mapping[str, str]) -> Refused | None:
     return None
 
 
-def _prefix(scope: Scope) -> str:
-    """What the public path has in front of the server's own: a stage, or a base path."""
-    prefix: str = scope.get("root_path", "")
-    return prefix
+def _prefix(scope: Scope, *places: str) -> str:
+    """What the public path has in front of the server's own: a stage, a base path, or the prefix of a router."""
+    path: str = scope["path"].rstrip("/")
+    return next((path.removesuffix(place) for place in places if path.endswith(place)), "")
 
 
 def _size_text(what: str, invocation: Invocation) -> str:

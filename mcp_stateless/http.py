@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_stateless.endpoint import Endpoint
-from mcp_stateless.oauth import metadata_paths
+from mcp_stateless.oauth import WELL_KNOWN, metadata_paths
 from mcp_stateless.registry import Implementation
 from mcp_stateless.settings import Settings
 
@@ -30,11 +30,18 @@ class _Mounted:
 
 
 def create_router(endpoint: Endpoint, settings: Settings, name: str) -> APIRouter:
-    """The MCP endpoint, with and without a trailing slash: POST clients do not follow redirects."""
-    mounted = _Mounted(endpoint.serve)
+    """The MCP endpoint, with and without a trailing slash: POST clients do not follow redirects.
+
+    Its metadata is below it as well: at the root of the app there may be that of another endpoint.
+    """
+    mounted, metadata = _Mounted(endpoint.serve), _Mounted(endpoint.metadata)
     paths = [settings.path, f"{settings.path}/"] if settings.path else ["/"]
     routes: list[BaseRoute] = [
         Route(path, mounted, methods=ALL_METHODS, name=name, include_in_schema=False) for path in paths
+    ]
+    routes += [
+        Route(path, metadata, methods=ALL_METHODS, include_in_schema=False)
+        for path in (f"{settings.path}{WELL_KNOWN}", f"{settings.path}{WELL_KNOWN}/")
     ]
     return APIRouter(routes=routes)
 

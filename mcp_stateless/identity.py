@@ -8,6 +8,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
+from typing_extensions import TypeIs
+
 from mcp_stateless.errors import InsufficientScope, Unauthorized
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.principal import ANONYMOUS, Principal
@@ -92,7 +94,7 @@ def has_scope(granted: frozenset[str], scope: str) -> bool:
 def from_claims(claims: Claims, scopes: object = None) -> Principal | None:
     """The caller of a verified token."""
     issuer, subject = claims.get("iss"), claims.get("sub")
-    if not isinstance(issuer, str) or not isinstance(subject, str) or not issuer or not subject:
+    if not _is_name(issuer) or not _is_name(subject):
         return None
     client = claims.get("client_id", claims.get("azp"))
     return Principal(
@@ -105,9 +107,17 @@ def from_claims(claims: Claims, scopes: object = None) -> Principal | None:
 
 
 def _jwt_authorizer(context: Mapping[str, Any], subject_key: str) -> Principal | None:
-    """HTTP API, JWT authorizer: `authorizer.jwt`."""
-    jwt = _mapping(context.get("authorizer"), "jwt")
-    return from_claims(_mapping(jwt, "claims"), jwt.get("scopes"))
+    """HTTP API, JWT authorizer: `authorizer.jwt`; in payload 1.0, `authorizer` itself.
+
+    What is called `scopes` beside the claims is not read: a token needs only one of a route's scopes to pass.
+    """
+    authorizer = context.get("authorizer")
+    claims = _mapping(_mapping(authorizer, "jwt") or authorizer, "claims")
+    listed = claims.get("scp")
+    if isinstance(listed, str) and listed.startswith("[") and listed.endswith("]"):
+        # API Gateway makes text of every claim, of a list this: [a b].
+        listed = listed[1:-1]
+    return from_claims(claims, claims.get("scope") or listed)
 
 
 def _cognito_authorizer(context: Mapping[str, Any], subject_key: str) -> Principal | None:
@@ -120,7 +130,7 @@ def _lambda_authorizer(context: Mapping[str, Any], subject_key: str) -> Principa
     authorizer = context.get("authorizer")
     values = _mapping(authorizer, "lambda") or _mapping({"": authorizer}, "")
     subject = values.get(subject_key) or values.get("principalId")
-    if not isinstance(subject, str) or not subject:
+    if not _is_name(subject):
         return None
     client = values.get("client_id")
     return Principal(
@@ -136,7 +146,7 @@ def _iam(context: Mapping[str, Any], subject_key: str) -> Principal | None:
     """IAM: `authorizer.iam` on HTTP APIs and Function URLs, `identity` on REST APIs."""
     iam = _mapping(context.get("authorizer"), "iam") or _mapping(context, "identity")
     arn = iam.get("userArn")
-    if not isinstance(arn, str) or not arn:
+    if not _is_name(arn):
         return None
     account = iam.get("accountId")
     return Principal(issuer="aws-iam", subject=arn, claims={"account": account, "user": iam.get("userId")})
@@ -149,6 +159,11 @@ EVENT_SOURCES: Final[Mapping[str, Callable[[Mapping[str, Any], str], Principal |
     "iam": _iam,
 }
 """Where each authorizer leaves its word (API Gateway and Lambda, event formats)."""
+
+
+def _is_name(value: object) -> TypeIs[str]:
+    """Whether it can name somebody. Lone surrogates cannot be encoded, so nothing could be bound to them."""
+    return isinstance(value, str) and value != "" and value == value.encode("utf-8", "replace").decode()
 
 
 def _mapping(values: object, key: str) -> Mapping[str, Any]:

@@ -17,8 +17,8 @@ class ProtectedResource:
     url: str
     authorization_servers: Sequence[str] = ()
     scopes_supported: Sequence[str] = ()
-    prefix: str = ""
-    """The part of the URL's path in front of the server's own: a stage, or a base path."""
+    path: str = ""
+    """The endpoint's path as the server knows it; the URL may have a stage or a base path in front."""
 
     @property
     def metadata_url(self) -> str:
@@ -27,8 +27,8 @@ class ProtectedResource:
         The standard place is at the root of the host; behind a stage, requests to it do not reach this server.
         """
         parts = urlsplit(self.url)
-        if self.prefix:
-            return f"{self.url}{WELL_KNOWN}"
+        if parts.path.rstrip("/") != self.path:
+            return f"{self.url.rstrip('/')}{WELL_KNOWN}"
         return f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}{parts.path}"
 
     def metadata(self) -> Wire:

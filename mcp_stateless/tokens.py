@@ -8,9 +8,11 @@ import asyncio
 import json
 import logging
 import re
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -32,8 +34,16 @@ REFRESH_S: Final = 60
 FETCH_TIMEOUT_S: Final = 5
 MAX_DOCUMENT_BYTES: Final = 512 * 1024
 
+MAX_AGE_S: Final = 600
+"""Keys are fetched again after this: an issuer that takes a key back is heard."""
+
+THIS_MACHINE: Final = ("127.0.0.1", "localhost", "::1")
+
 ALB_HEADER: Final = "x-amzn-oidc-data"
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+UNREADABLE: Final = (PyJWTError, ValueError, RecursionError)
+"""What a token that is none makes its parsers raise; JSON nested too deeply exhausts the stack."""
 
 Fetch = Callable[[str], bytes]
 
@@ -47,13 +57,27 @@ def fetch(url: str) -> bytes:
         OSError: it cannot be had.
     """
     parts = urlsplit(url)
-    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in THIS_MACHINE):
         raise OSError(f"{url} is not https")
-    with urllib.request.urlopen(url, timeout=FETCH_TIMEOUT_S) as response:
-        body: bytes = response.read(MAX_DOCUMENT_BYTES + 1)
-    if len(body) > MAX_DOCUMENT_BYTES:
-        raise OSError(f"{url} is larger than {MAX_DOCUMENT_BYTES} bytes")
+    until, body = time.monotonic() + FETCH_TIMEOUT_S, b""
+    with _OPENER.open(url, timeout=FETCH_TIMEOUT_S) as response:
+        while chunk := response.read1(MAX_DOCUMENT_BYTES + 1):
+            body += chunk
+            if len(body) > MAX_DOCUMENT_BYTES:
+                raise OSError(f"{url} is larger than {MAX_DOCUMENT_BYTES} bytes")
+            if time.monotonic() > until:
+                raise OSError(f"{url} took longer than {FETCH_TIMEOUT_S} s")
     return body
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would lead from the place that the settings name to one that they do not."""
+
+    def redirect_request(self, *args: object) -> None:
+        return None
+
+
+_OPENER: Final = urllib.request.build_opener(_NoRedirect)
 
 
 class Keys:
@@ -65,23 +89,35 @@ class Keys:
         self._get = get
         self._clock = clock
         self._keys: Mapping[str | None, PyJWK] = {}
-        self._fetched_at = float("-inf")
+        self._fetched_at = self._tried_at = float("-inf")
+        self._fetching = threading.Lock()
 
-    async def find(self, key_id: str) -> PyJWK:
+    async def find(self, key_id: str | None) -> PyJWK:
         """The key of that id; an unknown one is looked for again, once in a while."""
-        if key_id not in self._keys and self._clock() - self._fetched_at >= REFRESH_S:
-            self._fetched_at = self._clock()
-            try:
-                self._keys = await asyncio.to_thread(self._load)
-            except (OSError, ValueError, PyJWTError) as error:
-                raise Unauthorized(f"the keys of {self._issuer} cannot be had: {error}") from error
+        if key_id not in self._keys or self._clock() - self._fetched_at >= MAX_AGE_S:
+            await asyncio.to_thread(self._refresh, key_id)
         if key_id not in self._keys:
-            raise Unauthorized("signed with a key that its issuer does not publish")
+            raise Unauthorized("signed with a key that its issuer does not publish, as far as is known")
         return self._keys[key_id]
+
+    def _refresh(self, key_id: str | None) -> None:
+        """Fetch the keys, unless that was tried just now. Requests at the same time wait for the one that fetches."""
+        with self._fetching:
+            now = self._clock()
+            is_due = key_id not in self._keys or now - self._fetched_at >= MAX_AGE_S
+            if not is_due or now - self._tried_at < REFRESH_S:
+                return
+            self._tried_at = now
+            try:
+                self._keys, self._fetched_at = self._load(), now
+            except (OSError, HTTPException, ValueError, RecursionError, PyJWTError) as error:
+                # The keys that are there still hold: an issuer that is down keeps nobody out who was in.
+                log.error("the keys of %s cannot be had: %s", self._issuer, error)
 
     def _load(self) -> Mapping[str | None, PyJWK]:
         url = self._jwks_url or self._discovered()
-        return {key.key_id: key for key in PyJWKSet.from_json(self._get(url).decode()).keys}
+        keys = PyJWKSet.from_json(self._get(url).decode()).keys
+        return {key.key_id: key for key in keys if key.public_key_use in (None, "sig")}
 
     def _discovered(self) -> str:
         """From the issuer's metadata: OpenID Connect's place, then RFC 8414's."""
@@ -94,7 +130,7 @@ class Keys:
         for place in places:
             try:
                 document = json.loads(self._get(place))
-            except (OSError, ValueError) as error:
+            except (OSError, HTTPException, ValueError, RecursionError) as error:
                 log.info("no metadata at %s: %s", place, error)
                 continue
             if isinstance(document, dict) and document.get("issuer") == self._issuer and "jwks_uri" in document:
@@ -129,13 +165,13 @@ class JwtVerifier:
         try:
             header = jwt.get_unverified_header(token)
             issuer = jwt.decode(token, options={"verify_signature": False}).get("iss")
-        except (PyJWTError, ValueError) as error:
+        except UNREADABLE as error:
             raise Unauthorized(f"not a signed token: {error}") from error
         if header.get("alg") not in self._algorithms:
             raise Unauthorized("signed with an algorithm that is not allowed")
-        if issuer not in self._keys:
+        if not isinstance(issuer, str) or issuer not in self._keys:
             raise Unauthorized("issued by somebody else")
-        key = await self._keys[issuer].find(str(header.get("kid")))
+        key = await self._keys[issuer].find(header.get("kid"))
         claims = _verified(token, key.key, str(header["alg"]), self._clock(), issuer=issuer, audience=audience)
         principal = from_claims(claims)
         if principal is None:
@@ -161,12 +197,14 @@ class FromAlb:
             raise Unauthorized("the load balancer named no user", was_sent=False)
         try:
             header = jwt.get_unverified_header(token)
-        except (PyJWTError, ValueError) as error:
+        except UNREADABLE as error:
             raise Unauthorized(f"not a signed token: {error}") from error
         if header.get("signer") != self._signer or header.get("alg") != "ES256":
             raise Unauthorized("not signed by the configured load balancer")
-        claims = _verified(token, await self._key(header.get("kid")), "ES256", self._clock())
-        principal = from_claims({"iss": header.get("iss"), **claims})
+        key = await self._key(header.get("kid"))
+        # The load balancer says in the header, which is signed too, what the claims of the user may not.
+        said = {"iss": header.get("iss"), "exp": header.get("exp"), "client_id": header.get("client")}
+        principal = from_claims(_verified(token, key, "ES256", self._clock(), defaults=said))
         if principal is None:
             raise Unauthorized("names no user")
         return principal
@@ -179,13 +217,20 @@ class FromAlb:
             url = f"https://public-keys.auth.elb.{self._region}.amazonaws.com/{key_id}"
             try:
                 self._keys[key_id] = (await asyncio.to_thread(self._get, url)).decode()
-            except (OSError, ValueError) as error:
+            except (OSError, HTTPException, ValueError) as error:
                 raise Unauthorized(f"the load balancer's key cannot be had: {error}") from error
         return self._keys[key_id]
 
 
 def _verified(
-    token: str, key: Any, algorithm: str, now: float, *, issuer: str | None = None, audience: str | None = None
+    token: str,
+    key: Any,
+    algorithm: str,
+    now: float,
+    *,
+    issuer: str | None = None,
+    audience: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
     """The claims of a token whose signature, issuer, audience and times hold; times by the injected clock."""
     options: Options = {
@@ -195,14 +240,16 @@ def _verified(
         "verify_aud": audience is not None,
     }
     try:
-        claims: dict[str, Any] = jwt.decode(
+        signed: dict[str, Any] = jwt.decode(
             token, key, algorithms=[algorithm], issuer=issuer, audience=audience, options=options
         )
-    except (PyJWTError, ValueError, TypeError) as error:
+    except (*UNREADABLE, TypeError) as error:
         raise Unauthorized(f"does not hold: {error}") from error
+    claims = {**(defaults or {}), **signed}
     expires, starts = claims.get("exp"), claims.get("nbf", 0)
-    if not isinstance(expires, int | float) or now >= expires + LEEWAY_S:
+    # Written so that what compares with nothing, NaN, does not pass.
+    if not isinstance(expires, int | float) or not now < expires + LEEWAY_S:
         raise Unauthorized("has expired, or never does")
-    if not isinstance(starts, int | float) or now < starts - LEEWAY_S:
+    if not isinstance(starts, int | float) or not now >= starts - LEEWAY_S:
         raise Unauthorized("is not valid yet")
     return claims

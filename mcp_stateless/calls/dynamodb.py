@@ -32,9 +32,9 @@ from mcp_stateless.protocol.revisions import Wire
 Response: TypeAlias = Mapping[str, Any]
 
 CONNECT_SECONDS: Final = 1
-READ_SECONDS: Final = 3
-ATTEMPTS: Final = 4
-"""With the pauses between them about 23 seconds at worst: less than a gateway gives a request."""
+READ_SECONDS: Final = 2
+ATTEMPTS: Final = 3
+"""With the pauses between them about 10 seconds at worst: a poll may need two requests, and a gateway gives it 29."""
 CONNECTIONS: Final = 32
 """At least the threads of an event loop's executor."""
 BATCH_ROUNDS: Final = 8

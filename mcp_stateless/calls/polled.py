@@ -77,7 +77,11 @@ async def poll(
             return _finished(cursor, of, event_id)
         return _running(desk, cursor.next_poll(), of, event_id, principal)
 
-    return next((found for found in map(body, _ever_smaller(snapshot)) if fits(found)), body(_least(snapshot)))
+    reply = b""
+    for reply in map(body, _ever_smaller(snapshot)):
+        if fits(reply):
+            break
+    return reply
 
 
 async def take_answer(desk: CallDesk, rpc_id: RequestId, answer: Mapping[str, object], principal: Principal) -> None:
@@ -105,18 +109,17 @@ def retry_after(desk: CallDesk, record: CallRecord) -> int:
 
 
 def _ever_smaller(snapshot: Snapshot) -> Iterator[Snapshot]:
-    """The whole of it; or the oldest log batch alone, since the rest comes with the next poll; or no log messages."""
+    """The whole of it; or the oldest log batch alone, since the rest comes with the next poll; or no log messages; or,
+    for a result that no reply can carry, only that there was one.
+    """
+    record = snapshot.record
     yield snapshot
-    if len(snapshot.entries) > 1 and not snapshot.record.state.is_final:
+    if len(snapshot.entries) > 1 and not record.state.is_final:
         yield replace(snapshot, entries=snapshot.entries[:1])
     yield replace(snapshot, entries=())
-
-
-def _least(snapshot: Snapshot) -> Snapshot:
-    """Without log messages, and with a result that only says that there was one."""
-    text = f"The result of {snapshot.record.request.tool} is too large for a reply. Ask for less, or for a part of it."
-    cut = replace(snapshot.record, outcome=outcome(text)) if snapshot.record.outcome else snapshot.record
-    return Snapshot(cut, ())
+    if record.state.is_final:
+        text = f"The result of {record.request.tool} is too large for a reply. Ask for less, or for a part of it."
+        yield Snapshot(replace(record, outcome=outcome(text)), ())
 
 
 def _running(desk: CallDesk, cursor: Cursor, snapshot: Snapshot, event_id: EventId, principal: Principal) -> bytes:

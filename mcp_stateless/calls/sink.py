@@ -94,8 +94,9 @@ class StoreSink:
                 pass
             self._news.clear()
             async with self._writing:
-                await self._flush_messages()
                 await self._report()
+                if not self.lost.done():
+                    await self._flush_messages()
 
     async def _report(self) -> None:
         seen = self._progress

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -83,6 +84,22 @@ def test_long_calls_are_one_word_each_too() -> None:
 
     assert "-m tests.project.with_engine .venv/bin/mcp-stateless dev --dynamodb handler.app:app" in printed
     assert "-m tests.soak" in printed
+
+
+def test_a_command_gets_an_engine_of_its_own_and_its_exit_code_is_kept() -> None:
+    program = "import os, boto3, sys; print(boto3.client('dynamodb').list_tables()['TableNames']); sys.exit(3)"
+    environment = os.environ | {
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+    }
+    command = [sys.executable, "-m", "tests.project.with_engine", sys.executable, "-c", program]
+
+    finished = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (finished.stdout, finished.returncode) == ("[]\n", 3)
 
 
 def test_ci_runs_every_check_and_stops_at_the_first_failure() -> None:

@@ -15,7 +15,8 @@ import pytest
 from mcp_stateless import MCPServer, Settings
 from mcp_stateless.calls.desk import CallDesk
 from mcp_stateless.calls.launch import WORK_KEY, LaunchFailed
-from mcp_stateless.calls.store import CallStore
+from mcp_stateless.calls.memory import MemoryCallStore
+from mcp_stateless.calls.store import CallStore, StoreUnavailable
 from mcp_stateless.calls.worker import Worker
 from mcp_stateless.protocol.sealing import KeyRing
 from mcp_stateless.registry import Registry
@@ -65,6 +66,17 @@ class Queue:
         self.launched.append(call_id)
         if not self.loses:
             self.waiting.append(call_id)
+
+
+class Unreadable(MemoryCallStore):
+    """A store that answers no question while it is `down`."""
+
+    down = False
+
+    async def read(self, call_id: str, after: int, now_ms: int) -> Any:
+        if self.down:
+            raise StoreUnavailable("throttled")
+        return await super().read(call_id, after, now_ms)
 
 
 class Deployment:

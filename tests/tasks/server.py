@@ -19,9 +19,10 @@ class Age(BaseModel):
 
 @server.tool(long_running=True)
 async def takes_a_while(seconds: float, ctx: Context) -> str:
-    """Take that long."""
-    await ctx.report_progress(0, seconds, "begun")
-    await asyncio.sleep(seconds)
+    """Take that long, and report on the way, by which a cancellation is noticed."""
+    for tenth in range(round(seconds * 10)):
+        await ctx.report_progress(tenth / 10, seconds, "under way")
+        await asyncio.sleep(0.1)
     return f"took {seconds} s"
 
 

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(60, func_only=True)]
 
 HERE: Final = Path(__file__).parent
 SECONDS: Final = 60
+IDLE_S: Final = 5
 HELLO: Final = "Hello, Ada!"
 
 
@@ -59,8 +60,8 @@ class Place:
         return self.processes.api.invocations
 
     def is_idle(self) -> None:
-        """Nobody works."""
-        self.processes.api.wait_until_idle(0)
+        """Nobody works, or does not any more in a moment: not for a call that waits for its user."""
+        self.processes.api.wait_until_idle(IDLE_S)
 
 
 @pytest.fixture(scope="module")

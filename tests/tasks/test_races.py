@@ -24,7 +24,7 @@ from mcp_stateless.protocol.sealing import seal
 from mcp_stateless.settings import Settings
 from tests.tasks.deployment import RING, START, TASKS, Clock, Queue, accept
 
-TIMES: Final = int(os.environ.get("MCP_RACES", "100"))
+TIMES: Final = int(os.environ.get("MCP_RACES", "60"))
 AT_ONCE: Final = 12
 """Races at the same time: enough threads for each of their requests."""
 MALLORY: Final = Principal("https://issuer.example", "Mallory")

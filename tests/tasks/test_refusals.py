@@ -16,7 +16,7 @@ from mcp_stateless.protocol.inbound import Call
 from mcp_stateless.protocol.revisions import REVISIONS
 from mcp_stateless.protocol.sealing import seal
 from tests.http.door import JsonObject
-from tests.tasks.deployment import FORMS, RING, TASKS, Deployment, LegacyClient, accept, text_of, tool
+from tests.tasks.deployment import FORMS, RING, TASKS, Deployment, LegacyClient, Unreadable, accept, text_of, tool
 
 METHODS = pytest.mark.parametrize("method", ["get", "update", "cancel"])
 NEEDED = {"requiredCapabilities": TASKS}
@@ -271,17 +271,6 @@ def test_without_a_worker_there_is_no_task_but_an_error(store: CallStore) -> Non
     deployment = Deployment(tool(done), store)
     deployment.queue.fails = True
     assert deployment.call().error["code"] == -32603
-
-
-class Unreadable(MemoryCallStore):
-    """A store that answers no question while it is `down`."""
-
-    down = False
-
-    async def read(self, call_id: str, after: int, now_ms: int) -> Any:
-        if self.down:
-            raise StoreUnavailable("throttled")
-        return await super().read(call_id, after, now_ms)
 
 
 def test_a_task_that_cannot_be_read_now_is_not_unknown() -> None:

@@ -1,7 +1,6 @@
 """State-only rounds (2026-07-28): a long call for clients that declare no tasks, who repeat it until it has ended."""
 
 import asyncio
-import re
 import threading
 import time
 from typing import Any
@@ -12,8 +11,9 @@ from pydantic import BaseModel
 from mcp_stateless import Context, MCPServer
 from mcp_stateless.calls import waiting
 from mcp_stateless.calls.memory import MemoryCallStore
-from mcp_stateless.calls.store import CallStore, StoreUnavailable
+from mcp_stateless.calls.store import CallStore
 from mcp_stateless.context import Headers
+from mcp_stateless.errors import InternalError
 from mcp_stateless.exchange import Environment, Exchange
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.long_calls import hold_s
@@ -23,7 +23,7 @@ from mcp_stateless.protocol.revisions import REVISIONS
 from mcp_stateless.protocol.sealing import seal
 from mcp_stateless.settings import Settings
 from tests.http.door import Answer, JsonObject
-from tests.tasks.deployment import RING, Deployment, accept, text_of, tool
+from tests.tasks.deployment import RING, Deployment, Unreadable, accept, text_of, tool
 
 CLAUDE_CODE: JsonObject = {"roots": {"listChanged": True}, "elicitation": {"form": {}, "url": {}}}
 SECONDS = 10
@@ -164,14 +164,6 @@ def test_rounds_with_questions_are_counted_and_a_question_in_the_last_one_ends_t
         assert rounds <= 10
     assert (rounds, answer.result["isError"]) == (10, True)
     assert "Call tool again" in text_of(answer.result)
-
-
-def test_a_question_that_comes_after_the_ticket_is_told_to_who_checks() -> None:
-    deployment = Deployment(tool(asks), MemoryCallStore(), max_rounds=1)
-    ticket = text_of(again(deployment, call(deployment)).result).split()[-1]
-    deployment.work()
-    result = deployment.call("check_call", {"ticket": ticket}, capabilities={}).result
-    assert (result["isError"], "Call tool again" in text_of(result)) == (True, True)
 
 
 @pytest.mark.parametrize("bad", [{"name1": {"action": "accept"}}, {"other": accept(name="Ada")}, {}])
@@ -327,18 +319,7 @@ def test_a_round_is_held_by_what_stands_in_front_and_by_the_time_that_is_left(
     assert hold_s(exchange(source, deadline, chosen)) == pytest.approx(held, abs=0.1)
 
 
-# The store
-
-
-class Unreadable(MemoryCallStore):
-    """A store that answers no question while it is `down`."""
-
-    down = False
-
-    async def read(self, call_id: str, after: int, now_ms: int) -> Any:
-        if self.down:
-            raise StoreUnavailable("throttled")
-        return await super().read(call_id, after, now_ms)
+# Trouble
 
 
 def test_the_trouble_of_the_store_is_not_the_clients() -> None:
@@ -353,13 +334,16 @@ def test_the_trouble_of_the_store_is_not_the_clients() -> None:
     assert len(deployment.queue.launched) == 1
 
 
-def test_a_ticket_of_another_purpose_or_caller_gives_nothing(store: CallStore) -> None:
-    deployment = Deployment(tool(done), store)
-    state = call(deployment).result["requestState"]
-    for ticket in (state, state.removeprefix(waiting.PREFIX), "garbage", ""):
-        result = deployment.call("check_call", {"ticket": ticket}, capabilities={}).result
-        assert result["isError"]
-        assert re.search("does not hold", text_of(result))
+async def fails() -> str:
+    raise InternalError("The disk is full")
+
+
+def test_a_call_that_ends_with_a_protocol_error_ends_with_a_readable_result(store: CallStore) -> None:
+    deployment = Deployment(tool(fails), store)
+    first = call(deployment)
+    deployment.work()
+    result = again(deployment, first).result
+    assert (result["isError"], text_of(result)) == (True, "The disk is full")
 
 
 def test_a_client_that_cannot_be_asked_has_its_call_ended_with_a_readable_result(store: CallStore) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from mcp_stateless import Context, MCPServer, Settings, ToolError
 from mcp_stateless.calls.memory import MemoryCallStore
-from mcp_stateless.calls.record import CallRecord, Claim, Move, RecordStep
+from mcp_stateless.calls.record import CallRecord, Claim, Finish, Move, RecordStep
 from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreUnavailable
 from mcp_stateless.errors import InternalError
 from mcp_stateless.testing import Client
@@ -185,6 +185,49 @@ def test_a_task_that_nobody_worked_on_is_launched_again_by_whoever_looks(store: 
     assert deployment.get(task_id)["status"] == "working"
     assert deployment.work() == 1
     assert deployment.get(task_id)["status"] == "completed"
+
+
+async def talks() -> str:
+    return "x" * 5000
+
+
+def test_a_result_that_is_too_large_to_be_sent_says_so(store: CallStore) -> None:
+    deployment = Deployment(tool(talks), store, max_event_bytes=4000)
+    task_id = deployment.start()
+    deployment.work()
+    result = deployment.get(task_id)["result"]
+    assert result["isError"]
+    assert "4000 can be sent" in text_of(result)
+
+
+class Small(MemoryCallStore):
+    """A store that holds no outcome over a size."""
+
+    async def apply(self, call_id: str, move: Move, now_ms: int) -> CallRecord:
+        if isinstance(move, Finish) and len(move.outcome) > 1000:
+            raise RecordTooLarge("too large")
+        return await super().apply(call_id, move, now_ms)
+
+
+def test_a_result_that_is_too_large_to_be_stored_says_so() -> None:
+    deployment = Deployment(tool(talks), Small())
+    task_id = deployment.start()
+    deployment.work()
+    result = deployment.get(task_id)["result"]
+    assert result["isError"]
+    assert "cannot be stored" in text_of(result)
+
+
+def test_a_tool_that_takes_too_long_is_stopped_and_says_so(store: CallStore) -> None:
+    async def sleeps() -> None:
+        await asyncio.sleep(SECONDS)
+
+    deployment = Deployment(tool(sleeps, timeout_seconds=1), store)
+    task_id = deployment.start()
+    deployment.work()
+    result = deployment.get(task_id)["result"]
+    assert result["isError"]
+    assert "time limit of 1 s" in text_of(result)
 
 
 # Steps
