@@ -15,6 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -47,6 +48,12 @@ class EventRow:
     matches: Callable[[object], bool]
     answer: Callable[[Any, object], Awaitable[Result]]
     """Gets event and context; runs on the environment's loop. What it raises is logged and answered for it."""
+    is_asynchronous: bool = False
+    """Nobody reads the answer: what it raises is raised, so that Lambda sees a failed invocation and says so."""
+
+
+class EventFailed(Exception):
+    """An asynchronous event could not be served; the reason is logged."""
 
 
 class LambdaHandler:
@@ -73,7 +80,7 @@ class LambdaHandler:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __call__(self, event: object, context: object = None) -> Result:
-        """Answer one event. Never raises."""
+        """Answer one event. Raises nothing but `EventFailed`, and that for asynchronous events only."""
         if _serving.get() is self:
             # Waiting for ourselves would hang until the function's timeout.
             logger.error("A request of this handler called the handler again; give the caller a handler of its own")
@@ -82,18 +89,16 @@ class LambdaHandler:
 
     def _answer_in_thread(self, event: object, context: object) -> Result:
         """A thread that runs a loop cannot run ours: an async test, or a tool that calls another server in process."""
-        answers: list[Result] = []
-        caller = contextvars.copy_context()
-        thread = threading.Thread(target=lambda: answers.append(caller.run(self._answer, event, context)))
-        thread.start()
-        thread.join()
-        return answers[0]
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(contextvars.copy_context().run, self._answer, event, context).result()
 
     def _answer(self, event: object, context: object) -> Result:
         with self._lock:
             token = _serving.set(self)
             try:
                 return self._dispatch(event, context)
+            except EventFailed:
+                raise
             except BaseException:  # the outermost boundary: an environment that died answers nobody
                 logger.exception("The invocation failed")
                 return _internal_error(event)
@@ -103,8 +108,7 @@ class LambdaHandler:
     def _dispatch(self, event: object, context: object) -> Result:
         row = next((row for row in self._rows if row.matches(event)), None)
         if row is not None:
-            answer = row.answer
-            return self._run(lambda loop: loop.run_until_complete(_awaited(answer(event, context))))
+            return self._answer_row(row, event, context)
         source = sources.recognise(event)
         if source is not None:
             return self._answer_http(source, cast(sources.Event, event), context)
@@ -112,6 +116,15 @@ class LambdaHandler:
         if quiet is None:
             logger.error("The event is none that this function serves: it is %s", _describe(event))
         return {"ignored": quiet or "unknown event"}
+
+    def _answer_row(self, row: EventRow, event: object, context: object) -> Result:
+        try:
+            return self._run(lambda loop: loop.run_until_complete(_awaited(row.answer(event, context))))
+        except Exception as error:
+            if not row.is_asynchronous:
+                raise
+            logger.exception("An event of the kind %s failed", row.name)
+            raise EventFailed(row.name) from error
 
     def _answer_http(self, source: sources.Source, event: sources.Event, context: object) -> Result:
         request = sources.normalise(source, event, self._settings.base_path)

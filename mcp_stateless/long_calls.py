@@ -48,15 +48,15 @@ async def take_in(
         case "ticket":
             return tickets.ticket(desk, record, principal)
         case "rounds":
-            result = await waiting.first_round(desk, record, principal, records.rounds, hold_s(exchange))
-            return await _with_progress(result, exchange)
+            answered = await waiting.first_round(desk, record, principal, records.rounds, hold_s(exchange))
+            return await _with_progress(answered, exchange)
 
 
 async def next_round(desk: CallDesk, exchange: Exchange, tool: Tool) -> Wire:
     """The answer to a call that is repeated to hear of one that runs already; see `waiting.next_round`."""
     params, principal = exchange.call.params, exchange.principal
-    result = await waiting.next_round(desk, params, tool.name, principal, hold_s(exchange))
-    return await _with_progress(result, exchange)
+    answered = await waiting.next_round(desk, params, tool.name, principal, hold_s(exchange))
+    return await _with_progress(answered, exchange)
 
 
 def hold_s(exchange: Exchange) -> float:
@@ -67,9 +67,9 @@ def hold_s(exchange: Exchange) -> float:
     return invocation.time_for(chosen)
 
 
-async def _with_progress(result: Wire, exchange: Exchange) -> Wire:
+async def _with_progress(answered: waiting.Round, exchange: Exchange) -> Wire:
     """The latest progress goes beside an interim result, for a caller that gave a token and takes SSE."""
-    progress = waiting.progress_of(result)
+    result, progress = answered
     if progress is not None:
         await exchange.collector.progress(progress.progress, progress.total, progress.message)
     return result

@@ -141,8 +141,10 @@ def _ended_by(error: BaseException) -> Outcome:
     if isinstance(error, Detach):
         return Detached()
     if isinstance(error, BaseExceptionGroup):
-        _, others = error.split(Stop)
-        return Asked() if others is None else Failed(others)
+        _, others = error.split((Stop, Detach))
+        if others is not None:
+            return Failed(others)
+        return Detached() if error.subgroup(Stop) is None else Asked()
     return Failed(error)
 
 

@@ -110,14 +110,17 @@ class Keys:
             self._tried_at = now
             try:
                 self._keys, self._fetched_at = self._load(), now
-            except (OSError, HTTPException, ValueError, RecursionError, PyJWTError) as error:
+            except (OSError, HTTPException, TypeError, *UNREADABLE) as error:
                 # The keys that are there still hold: an issuer that is down keeps nobody out who was in.
                 log.error("the keys of %s cannot be had: %s", self._issuer, error)
 
     def _load(self) -> Mapping[str | None, PyJWK]:
         url = self._jwks_url or self._discovered()
-        keys = PyJWKSet.from_json(self._get(url).decode()).keys
-        return {key.key_id: key for key in keys if key.public_key_use in (None, "sig")}
+        document = json.loads(self._get(url))
+        published = document.get("keys") if isinstance(document, dict) else None
+        if not isinstance(published, list) or not all(isinstance(key, dict) for key in published):
+            raise ValueError(f"{url} is no key set")
+        return {key.key_id: key for key in PyJWKSet(published).keys if key.public_key_use in (None, "sig")}
 
     def _discovered(self) -> str:
         """From the issuer's metadata: OpenID Connect's place, then RFC 8414's."""

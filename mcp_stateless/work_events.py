@@ -24,7 +24,10 @@ def work_rows(worker: Worker, desk: CallDesk, endpoint: Endpoint) -> tuple[Event
         await desk.lost(event["requestPayload"][WORK_KEY], was_dropped=was_dropped)
         return {"noted": True}
 
-    return (EventRow("work", _is_work, work), EventRow("lost work", _is_lost_work, lost))
+    return (
+        EventRow("work", _is_work, work, is_asynchronous=True),
+        EventRow("lost work", _is_lost_work, lost, is_asynchronous=True),
+    )
 
 
 def _is_work(event: object) -> bool:

@@ -8,7 +8,7 @@ and stop at ten, some at nine; before that the call ends with a ticket, and goes
 import json
 import logging
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 from mcp_stateless.calls.desk import EXPIRED, CallDesk, input_requests, open_questions
 from mcp_stateless.calls.record import CallRecord, Progress
@@ -20,6 +20,9 @@ from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.protocol.sealing import Rejected, seal, unseal
 
 PURPOSE: Final = "wait"
+
+Round: TypeAlias = tuple[Wire, Progress | None]
+"""The answer of a round, and the latest progress for whoever can send a notification beside it."""
 
 PREFIX: Final = "wait."
 """Tells these states from those of round trips in place before anything is opened."""
@@ -36,14 +39,14 @@ def is_waiting(params: Mapping[str, object]) -> bool:
     return isinstance(state, str) and state.startswith(PREFIX)
 
 
-async def first_round(desk: CallDesk, record: CallRecord, principal: Principal, done: int, hold_s: float) -> Wire:
+async def first_round(desk: CallDesk, record: CallRecord, principal: Principal, done: int, hold_s: float) -> Round:
     """The answer to the request that started the call; `done` rounds went before, with questions in place."""
     return await _round(desk, record.call_id, record.request.tool, principal, done + 1, hold_s, {})
 
 
 async def next_round(
     desk: CallDesk, params: Mapping[str, object], tool: str, principal: Principal, hold_s: float
-) -> Wire:
+) -> Round:
     """The answer to a repeated call. Answers to questions are recorded first.
 
     Raises:
@@ -63,30 +66,23 @@ async def next_round(
     return await _round(desk, call_id, tool, principal, done + 1, hold_s, answers)
 
 
-def progress_of(result: Wire) -> Progress | None:
-    """Taken out of an interim result again: the latest progress, for whoever can send a notification beside it."""
-    progress = result.pop("progress", None)
-    return progress if isinstance(progress, Progress) else None
-
-
 async def _round(
     desk: CallDesk, call_id: str, tool: str, principal: Principal, number: int, hold_s: float, answers: Wire
-) -> Wire:
+) -> Round:
     try:
         for key, answer in answers.items():
             await desk.answer(call_id, key, {"result": answer})
         found = await desk.awaited(call_id, EVERYTHING, hold_s, _is_news)
     except (StoreUnavailable, StoreMisconfigured) as error:
         log.warning("call %s could not be read: %s", call_id, error)
-        return _again(desk, call_id, tool, principal, number, {})
+        return _again(desk, call_id, tool, principal, number, {}), None
     if found is None:
         raise ToolError(EXPIRED)
     if found.record.state.is_final:
-        return result_of(found.record)
+        return result_of(found.record), None
     if number > desk.settings.max_rounds:
-        return ticket(desk, found.record, principal)
-    result = _again(desk, call_id, tool, principal, number, input_requests(found.record))
-    return result if found.record.progress is None else {**result, "progress": found.record.progress}
+        return ticket(desk, found.record, principal), None
+    return _again(desk, call_id, tool, principal, number, input_requests(found.record)), found.record.progress
 
 
 def _again(desk: CallDesk, call_id: str, tool: str, principal: Principal, number: int, asked: Wire) -> Wire:

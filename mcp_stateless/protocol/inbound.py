@@ -55,6 +55,9 @@ _NAMED_BY: Final[Mapping[str, str]] = {
 }
 """The param that `Mcp-Name` mirrors, by method (2026-07-28, Streamable HTTP: "Request Metadata")."""
 
+_NAME_MAY_BE_MISSING: Final = ("tasks/get", "tasks/update", "tasks/cancel")
+"""FastMCP's client sends no name with these; one that is sent still has to be right."""
+
 _MODERN_STATUS: Final[Mapping[int, int]] = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
 """HTTP status of errors that methods raise at 2026-07-28. All others are 200: a dual-era client that reads 400 with
 anything but these codes takes the server for a legacy one."""
@@ -231,6 +234,8 @@ def _check_headers(request: Request, version: str, headers: Mapping[str, str]) -
     if not isinstance(name, str):
         return  # Nothing to mirror; a missing name is a fault of the params, which the method reports.
     header = headers.get(NAME_HEADER)
+    if header is None and request.method in _NAME_MAY_BE_MISSING:
+        return
     if header is None or decode_header(header) != name:
         raise HeaderMismatch(f"Header mismatch: Mcp-Name must equal params.{_NAMED_BY[request.method]}")
 
