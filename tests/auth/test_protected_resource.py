@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pytest
 from fastapi import FastAPI
@@ -106,8 +107,10 @@ def test_the_resource_is_the_public_url_to_the_last_character(
     path = server.settings.path or "/"
     challenge = door.post(request("tools/list"), path=path).headers["www-authenticate"]
     place = challenge.removeprefix('Bearer resource_metadata="').removesuffix('"')
-    front = url.rstrip("/").removesuffix(server.settings.path)
-    assert place.startswith(front if front.count("/") > 2 else url[: url.index("/", 8)] if "/" in url[8:] else url)
+    parts, shown = urlsplit(url), url.rstrip("/")
+    at_root = f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}{parts.path}"
+    assert place == (at_root if parts.path.rstrip("/") == server.settings.path else f"{shown}{WELL_KNOWN}")
+    front = shown.removesuffix(server.settings.path)
     # What the caller finds there, by the path as the application knows it.
     assert metadata(door, place.removeprefix(front))["resource"] == url
     for other in dict.fromkeys((f"{WELL_KNOWN}{server.settings.path}", WELL_KNOWN, f"{server.settings.path}{WELL_KNOWN}")):
