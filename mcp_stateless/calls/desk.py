@@ -7,12 +7,13 @@ What the client sees of a call is made by the four wires beside this module: `po
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mcp_stateless.calls.client_token import ClientToken
 from mcp_stateless.calls.cursor import fits
+from mcp_stateless.calls.insist import insist
 from mcp_stateless.calls.launch import Launcher, LaunchFailed
 from mcp_stateless.calls.record import (
     Answer,
@@ -47,8 +48,8 @@ NEEDS_TASKS: Final[Wire] = {"extensions": {TASKS: {}}}
 LAUNCH_MS: Final = 30_000
 """How long after its launch a call that nobody claimed is launched again."""
 
-WRITE_AGAIN_S: Final = (0.1, 0.3, 1.0, 2.0, 4.0)
-"""Waits before an answer is written again: no client sends it a second time."""
+TOO_LARGE: Final[Wire] = {"error": {"code": InternalError.code, "message": "The answer is too large to be kept"}}
+"""What is recorded in place of an answer that the store cannot hold, so that the call goes on."""
 
 KEPT_HEADERS: Final = ("user-agent", "accept-language", "traceparent", "tracestate", "mcp-protocol-version")
 """Request headers a worker may see. Never credentials or cookies."""
@@ -179,22 +180,21 @@ class CallDesk:
         Raises:
             StoreUnavailable: it could not be written, however often it was tried.
         """
-        for wait_s in (*WRITE_AGAIN_S, None):
+
+        def write(kept: Wire) -> Awaitable[CallRecord]:
+            return self.store.apply(call_id, Answer(key, kept, self.now_ms() + LAUNCH_MS), self.now_ms())
+
+        what = f"an answer to call {call_id}"
+        try:
             try:
-                record = await self.store.apply(call_id, Answer(key, answer, self.now_ms() + LAUNCH_MS), self.now_ms())
-            except MoveRefused as refused:
-                log.info("an answer is ignored: %s", refused)
-                return
+                record = await insist(what, lambda: write(answer))
             except RecordTooLarge as error:
-                log.warning("an answer is too large: %s", error)
-                answer = {"error": {"code": InternalError.code, "message": "The answer is too large to be kept"}}
-            except StoreUnavailable as error:
-                log.warning("an answer was not taken: %s", error)
-                if wait_s is None:
-                    raise
-                await asyncio.sleep(wait_s)
-            else:
-                return await self._go_on(record)
+                log.warning("%s is too large: %s", what, error)
+                record = await insist(what, lambda: write(TOO_LARGE))
+        except MoveRefused as refused:
+            log.info("%s is ignored: %s", what, refused)
+            return
+        await self._go_on(record)
 
     async def cancel(self, call_id: str) -> None:
         """Cancel a call that still runs. Whatever comes of it, nobody is told."""

@@ -7,10 +7,11 @@ worker's: when it was cancelled or given to another attempt, `lost` is set and t
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Final, Self
 
+from mcp_stateless.calls.insist import insist
 from mcp_stateless.calls.record import CallRecord, MoveRefused, Progress, Report
 from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreMisconfigured, StoreUnavailable
 from mcp_stateless.notifications import log_message, severities
@@ -49,6 +50,7 @@ class StoreSink:
         self._messages: list[Wire] = []
         self._count = 0
         self._batches = 0
+        self._unsent: tuple[int, list[Wire]] | None = None
         self._news = asyncio.Event()
         self._writing = asyncio.Lock()
 
@@ -77,7 +79,7 @@ class StoreSink:
         await asyncio.wait({self._flushing})
         if not self.lost.done():
             # Progress is not worth a write any more, the result comes next; messages would be lost.
-            await self._flush_messages()
+            await self._flush_messages(is_last=True)
 
     async def _flush_on(self) -> None:
         """One interval after news at the latest, they are written; without news, the call is looked after now and then.
@@ -108,12 +110,25 @@ class StoreSink:
         except (StoreUnavailable, StoreMisconfigured) as error:
             log.warning("progress of call %s was not written: %s", self._record.call_id, error)
 
-    async def _flush_messages(self) -> None:
-        if not self._messages:
-            return
-        messages, self._messages = self._messages, []
-        self._batches += 1
+    async def _flush_messages(self, *, is_last: bool = False) -> None:
+        """Write what is there as one batch. One that the store does not take stays, and is written again as it was."""
+        if self._unsent is None:
+            if not self._messages:
+                return
+            self._batches += 1
+            self._unsent, self._messages = (self._batches, self._messages), []
+        number, messages = self._unsent
+
+        def write() -> Awaitable[None]:
+            return self._store.append(self._record.call_id, self._record.attempt, number, messages)
+
         try:
-            await self._store.append(self._record.call_id, self._record.attempt, self._batches, messages)
-        except (StoreUnavailable, StoreMisconfigured, RecordTooLarge) as error:
+            await (insist("a log batch", write) if is_last else write())
+        except StoreUnavailable as error:
+            log.warning("log messages of call %s are not written yet: %s", self._record.call_id, error)
+            return
+        except (StoreMisconfigured, RecordTooLarge) as error:
             log.warning("log messages of call %s were dropped: %s", self._record.call_id, error)
+        self._unsent = None
+        if is_last:
+            await self._flush_messages(is_last=True)

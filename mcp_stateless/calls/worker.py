@@ -4,17 +4,17 @@ A worker may be started twice for a call, come late, or be killed at any moment.
 it is fenced by its attempt; and whoever polls a call past its due time finds that the worker was lost.
 """
 
-import asyncio
 import json
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mcp_stateless.calls.desk import WRITE_AGAIN_S, numbered
+from mcp_stateless.calls.desk import numbered
+from mcp_stateless.calls.insist import insist
 from mcp_stateless.calls.record import CallRecord, Claim, Finish, MoveRefused, Park, RecordStep, State
 from mcp_stateless.calls.sink import StoreSink
-from mcp_stateless.calls.store import CallStore, RecordTooLarge, StoreUnavailable
+from mcp_stateless.calls.store import CallStore, RecordTooLarge
 from mcp_stateless.context import Headers, Running
 from mcp_stateless.errors import CannotAsk, NonDeterministicTool, ProtocolError, ToolError
 from mcp_stateless.invocation import Invocation
@@ -22,7 +22,7 @@ from mcp_stateless.journal import Journal, Records
 from mcp_stateless.protocol.envelope import encode, error_object
 from mcp_stateless.protocol.inbound import Call, code_of, log_level
 from mcp_stateless.protocol.revisions import REVISIONS, Wire
-from mcp_stateless.questions import Question
+from mcp_stateless.questions import InputRequired, Question
 from mcp_stateless.registry import Registry
 from mcp_stateless.results import failure, guarded, told, tool_result
 from mcp_stateless.run import Asked, Detached, Done, Failed, Interrupted, TimedOut, run
@@ -48,7 +48,7 @@ class Worker:
         """
         started = time.monotonic()
         try:
-            record = await self.store.apply(call_id, Claim(), self._now_ms())
+            record = await self._insist(call_id, Claim())
         except MoveRefused as refused:
             log.info("call %s is not for this worker: %s", call_id, refused)
             return
@@ -94,6 +94,8 @@ class Worker:
             outcome = await run(tool, arguments, running, interrupt=sink.lost)
         try:
             match outcome:
+                case Done(InputRequired()):
+                    raise CannotAsk(f"{tool.name} returned InputRequired, which a call that runs on cannot; ask by ctx")
                 case Done(value):
                     journal.check_ended(tool.name)
                     revision = REVISIONS[request.revision]
@@ -144,24 +146,16 @@ class Worker:
         too_large = Finish(record.attempt, State.COMPLETED, _too_large(record, "cannot be stored"))
         for written in (move, too_large):
             try:
-                return await self._insist(record.call_id, written)
+                await self._insist(record.call_id, written)
+                return
             except MoveRefused as refused:
-                return log.warning("the end of call %s came too late: %s", record.call_id, refused)
+                log.warning("the end of call %s came too late: %s", record.call_id, refused)
+                return
             except RecordTooLarge as error:
                 log.warning("the end of call %s cannot be stored: %s", record.call_id, error)
 
-    async def _insist(self, call_id: str, move: RecordStep | Finish | Park) -> None:
-        """Write several times if need be: what was worked for is in it."""
-        for wait_s in (*WRITE_AGAIN_S, None):
-            try:
-                await self.store.apply(call_id, move, self._now_ms())
-            except StoreUnavailable as error:
-                log.warning("a write of call %s was not taken: %s", call_id, error)
-                if wait_s is None:
-                    raise
-                await asyncio.sleep(wait_s)
-            else:
-                return
+    async def _insist(self, call_id: str, move: Claim | RecordStep | Finish | Park) -> CallRecord:
+        return await insist(f"a move of call {call_id}", lambda: self.store.apply(call_id, move, self._now_ms()))
 
     def _now_ms(self) -> int:
         return int(self.clock() * 1000)

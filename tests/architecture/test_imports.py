@@ -26,6 +26,7 @@ LAYERS = (
     ("results", "registry"),
     ("calls.record", "calls.client_token", "calls.cursor", "calls.launch"),
     ("calls.store",),
+    ("calls.insist",),
     ("calls.items", "calls.memory", "calls.sink", "calls.expressions", "calls.dynamodb"),
     ("calls.desk",),
     ("calls",),

@@ -13,7 +13,7 @@ from mcp_stateless.testing import lambda_context
 from mcp_stateless.testing.gateway import to_http_response
 from tests.http.door import Answer, Handler
 
-ANYBODY: Final = {"issuer": "", "subject": "", "client": None, "scopes": [], "anonymous": True}
+ANYBODY: Final[dict[str, Any]] = {"issuer": "", "subject": "", "client": None, "scopes": [], "anonymous": True}
 
 
 def who(ctx: Context[None]) -> dict[str, Any]:
@@ -73,4 +73,3 @@ def caller_of(handler: Handler, event: Mapping[str, Any]) -> Answer:
     """The answer to an event that was changed by hand."""
     response = to_http_response(handler(dict(event), lambda_context()))
     return Answer(response.status, dict(response.headers), response.body)
-

@@ -49,11 +49,12 @@ class Behind(Deployment):
 
     def __init__(self, offered: Callable[[MCPServer], object] = offer, **settings: object) -> None:
         self.memory = MemoryCallStore()
-        super().__init__(offered, self.memory, **{"identity": "jwt_authorizer", **settings})
+        given: dict[str, Any] = {"identity": "jwt_authorizer", **settings}
+        super().__init__(offered, self.memory, **given)
 
     def as_door(self, subject: str | None, *, issuer: str = "https://idp.example", **claims: object) -> Door:
         named = {"iss": issuer, "sub": subject, **claims}
-        authorizer = {} if subject is None else {"authorizer": {"jwt": {"claims": named}}}
+        authorizer: dict[str, Any] = {} if subject is None else {"authorizer": {"jwt": {"claims": named}}}
         return Door(lambda event, context: next(self._servers)(event, context), "http_api", **authorizer)
 
     def be(self, subject: str | None, **claims: Any) -> None:

@@ -21,7 +21,13 @@ ALICE: Final = {
 }
 ROLE: Final = "arn:aws:sts::123456789012:assumed-role/Caller/session"
 USER: Final = {"userArn": ROLE, "accountId": "123456789012", "userId": "AROAEXAMPLE:session"}
-BY_ROLE: Final = {"issuer": "aws-iam", "subject": ROLE, "client": None, "scopes": [], "anonymous": False}
+BY_ROLE: Final[dict[str, Any]] = {
+    "issuer": "aws-iam",
+    "subject": ROLE,
+    "client": None,
+    "scopes": [],
+    "anonymous": False,
+}
 BY_FUNCTION: Final = {**ALICE, "issuer": "lambda-authorizer"}
 JSON: Final = {**JSON_HEADERS, "mcp-protocol-version": "2025-11-25"}
 CONTEXT: Final = {"sub": "alice", "client_id": "app", "scope": "read write"}
@@ -117,9 +123,7 @@ DEFECTS: Final[list[tuple[str, str, Any]]] = [
 
 
 @pytest.mark.parametrize(("identity", "source", "authorizer"), DEFECTS)
-def test_a_caller_that_is_not_named_is_refused_and_never_anonymous(
-    identity: str, source: str, authorizer: Any
-) -> None:
+def test_a_caller_that_is_not_named_is_refused_and_never_anonymous(identity: str, source: str, authorizer: Any) -> None:
     door = Door(identified(identity).lambda_handler(), source, authorizer=authorizer)
     assert_unauthorized(door.call("who"))
     assert_unauthorized(door.modern("server/discover"))

@@ -1,4 +1,4 @@
-"""What a caller is given to come back with holds for that caller only, and another one is told what a forger is told."""
+"""What a caller is given to come back with holds for that caller only; another one is told what a forger is told."""
 
 import random
 from collections import Counter
@@ -9,7 +9,7 @@ import pytest
 
 from mcp_stateless.calls.client_token import HEADER
 from tests.auth.deployment import Behind
-from tests.http.door import FORMS, Answer, request
+from tests.http.door import FORMS, Answer
 from tests.tasks.deployment import TASKS, accept, last_id, requests, response, text_of
 
 STRANGERS: Final[list[dict[str, Any]]] = [
@@ -129,9 +129,12 @@ def test_a_client_token(stranger: dict[str, Any]) -> None:
     assert f"{stranger['subject']}: s".encode() in deployed.get_event(last_id(theirs)).body
     deployed.be("alice")
     client.call("long", {"secret": "t"}, request_id=8)
-    assert deployed.door.post(
-        {**cancelled, "params": {"requestId": 8}}, {"mcp-protocol-version": "2025-11-25", HEADER: token}
-    ).status == 202
+    assert (
+        deployed.door.post(
+            {**cancelled, "params": {"requestId": 8}}, {"mcp-protocol-version": "2025-11-25", HEADER: token}
+        ).status
+        == 202
+    )
     assert deployed.work() == 1
 
 
@@ -216,7 +219,9 @@ def use(deployed: Behind, kind: str, value: str, secret: str) -> Answer:
         case "cancel":
             return deployed.task("cancel", value)
         case "state":
-            return deployed.call("asks", {"secret": secret}, capabilities=FORMS, requestState=value, inputResponses=answers)
+            return deployed.call(
+                "asks", {"secret": secret}, capabilities=FORMS, requestState=value, inputResponses=answers
+            )
         case "wait":
             return deployed.call("long", {"secret": secret}, capabilities=FORMS, requestState=value)
         case "ticket":

@@ -44,14 +44,18 @@ def test_the_walk_from_the_challenge_to_a_call(issuer: Issuer, weight: Any) -> N
     place = f"https://{API_DOMAIN}{WELL_KNOWN}/mcp"
     assert challenged.headers["www-authenticate"] == f'Bearer scope="use", resource_metadata="{place}"'
     documents = [metadata(door, path) for path in PLACES]
-    assert documents == [
-        {
-            "resource": AUDIENCE,
-            "authorization_servers": [ISSUER],
-            "bearer_methods_supported": ["header"],
-            "scopes_supported": ["use"],
-        }
-    ] * 3
+    assert (
+        documents
+        == [
+            {
+                "resource": AUDIENCE,
+                "authorization_servers": [ISSUER],
+                "bearer_methods_supported": ["header"],
+                "scopes_supported": ["use"],
+            }
+        ]
+        * 3
+    )
     expired = door.call("who", headers=bearer(issuer.token(exp=1)))
     assert expired.status == 401
     assert expired.headers["www-authenticate"] == (
@@ -113,7 +117,9 @@ def test_the_resource_is_the_public_url_to_the_last_character(
     front = shown.removesuffix(server.settings.path)
     # What the caller finds there, by the path as the application knows it.
     assert metadata(door, place.removeprefix(front))["resource"] == url
-    for other in dict.fromkeys((f"{WELL_KNOWN}{server.settings.path}", WELL_KNOWN, f"{server.settings.path}{WELL_KNOWN}")):
+    for other in dict.fromkeys(
+        (f"{WELL_KNOWN}{server.settings.path}", WELL_KNOWN, f"{server.settings.path}{WELL_KNOWN}")
+    ):
         assert metadata(door, other)["resource"] == url
         assert metadata(door, f"{other}/")["resource"] == url
     good, bad = bearer(issuer.token(aud=url)), bearer(issuer.token(aud=f"{url}x"))
@@ -232,7 +238,9 @@ def test_a_batch_of_which_one_call_lacks_a_scope_runs_none_of_them(issuer: Issue
 
 
 def test_scopes_supported_are_what_clients_begin_with(issuer: Issuer) -> None:
-    door = Door(telling(issuer.server({"required_scopes": ("use",), "scopes_supported": ("use", "write")})).lambda_handler())
+    door = Door(
+        telling(issuer.server({"required_scopes": ("use",), "scopes_supported": ("use", "write")})).lambda_handler()
+    )
     assert metadata(door, WELL_KNOWN)["scopes_supported"] == ["use", "write"]
     assert "scopes_supported" not in metadata(Door(telling(issuer.server()).lambda_handler()), WELL_KNOWN)
 

@@ -118,7 +118,8 @@ def test_pages_hold_what_the_caller_sees() -> None:
     server = MCPServer("pages", "1", visible=visible, settings=Settings(identity="jwt_authorizer", page_size=1))
     for name in ("a", "secret", "b"):
         server.tool(name, description="Do it.")(lambda: "done")
-    bob, names, params = door("bob", server=server), [], {}
+    bob, params = door("bob", server=server), dict[str, Any]()
+    names: list[str] = []
     for _ in range(5):
         page = bob.legacy("tools/list", params).result
         names += [tool["name"] for tool in page["tools"]]
@@ -126,9 +127,11 @@ def test_pages_hold_what_the_caller_sees() -> None:
             break
         params = {"cursor": page["nextCursor"]}
     assert names == ["a", "b"]
-    cursor = door("admin", server=server).legacy(
-        "tools/list", {"cursor": door("admin", server=server).legacy("tools/list").result["nextCursor"]}
-    ).result["nextCursor"]
+    cursor = (
+        door("admin", server=server)
+        .legacy("tools/list", {"cursor": door("admin", server=server).legacy("tools/list").result["nextCursor"]})
+        .result["nextCursor"]
+    )
     made_up = bob.legacy("tools/list", {"cursor": "bm8="})
     assert bob.legacy("tools/list", {"cursor": cursor}).json == made_up.json
 

@@ -51,7 +51,7 @@ SCENARIOS: Final = (
     Scenario(
         "throttling store",
         Faults(throttled_requests=0.2),
-        Terms(DUE_S + LAUNCH_S, errors_allowed=True, gaps_allowed=True),
+        Terms(DUE_S + LAUNCH_S, errors_allowed=True),
     ),
     Scenario(
         "everything at once",
@@ -63,7 +63,7 @@ SCENARIOS: Final = (
             frozen_requests=0.02,
             throttled_requests=0.2,
         ),
-        Terms(DUE_S + 3 * LAUNCH_S, errors_allowed=True, gaps_allowed=True),
+        Terms(DUE_S + 3 * LAUNCH_S, errors_allowed=True),
     ),
 )
 

@@ -47,5 +47,5 @@ def test_a_store_that_throttles_one_request_in_five_costs_time_and_no_call(deplo
     before = deployment.proxy.throttled
     outcomes = deployment.run("throttled", 12, CALLERS, Faults(throttled_requests=0.2), patience_s=PATIENCE_S)
 
-    assert problems(outcomes, Terms(PATIENCE_S, errors_allowed=True, gaps_allowed=True)) == []
+    assert problems(outcomes, Terms(PATIENCE_S, errors_allowed=True)) == []
     assert deployment.proxy.throttled > before

@@ -22,8 +22,6 @@ class Terms:
     within_s: float
     errors_allowed: bool = False
     """A call may end in an error, if that is a clear one."""
-    gaps_allowed: bool = False
-    """Log messages may be missing: a worker drops a batch that the store refuses again and again, and says so."""
 
 
 def problems(outcomes: Sequence[Outcome], terms: Terms) -> list[str]:
@@ -61,10 +59,9 @@ def _of(call: Outcome, terms: Terms) -> Iterator[str]:
 def _of_the_messages(call: Outcome, terms: Terms) -> Iterator[str]:
     logs = [each["params"]["data"] for each in call.messages if each.get("method") == "notifications/message"]
     expected = [f"{call.token} {step}" for step in range(1, call.steps + 1)]
-    came = [message for message in expected if message in logs]
-    if logs != (came if terms.gaps_allowed else expected[: len(logs)]):
+    if logs != expected[: len(logs)]:
         yield f"the messages were {logs}"
-    if call.result is not None and len(logs) != call.steps and not terms.gaps_allowed:
+    if call.result is not None and len(logs) != call.steps:
         yield f"{len(logs)} of {call.steps} messages came"
     progress = [each["params"] for each in call.messages if each.get("method") == "notifications/progress"]
     if any(each["progressToken"] != call.token for each in progress):
