@@ -59,14 +59,15 @@ conformance: $(VENV)/.installed $(CONFORMANCE)/node_modules/.installed $(ENGINE)
 	$(WITH_NODE) $(BIN)/python -m tests.conformance
 
 # `sam build` calls this through targets/<runtime>-<architecture>/Makefile, from this folder, and sets ARTIFACTS_DIR.
+# A folder that ends in -auth stands for a build that can verify tokens.
 # Wheels for Lambda's Linux are fetched in the versions that the tests run with; nothing is compiled here.
 TARGET := $(notdir $(patsubst %/Makefile,%,$(filter %/Makefile,$(MAKEFILE_LIST))))
-PLATFORM := manylinux2014_$(patsubst arm64,aarch64,$(lastword $(subst -, ,$(TARGET))))
+PLATFORM := manylinux2014_$(patsubst arm64,aarch64,$(word 2,$(subst -, ,$(TARGET))))
 
 build-Server build-Worker: $(VENV)/.installed
 	$(BIN)/python $(PIP_INSTALL) --target "$(ARTIFACTS_DIR)" --no-compile --constraint requirements-dev.txt \
 	  --implementation cp --python-version $(patsubst python%,%,$(firstword $(subst -, ,$(TARGET)))) \
-	  --platform $(PLATFORM) --only-binary=:all: --no-build-isolation .
+	  --platform $(PLATFORM) --only-binary=:all: --no-build-isolation '.$(if $(filter %-auth,$(TARGET)),[auth])'
 	rm -rf "$(ARTIFACTS_DIR)/bin"
 	cp -R handler "$(ARTIFACTS_DIR)/handler"
 	find "$(ARTIFACTS_DIR)" -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -127,6 +127,12 @@ class Settings(BaseModel):
     call_ttl_s: int = Field(
         default=6 * 3600, gt=0, description="How long a call and its result are kept, counted from its start."
     )
+    max_open_calls: int = Field(
+        default=0,
+        ge=0,
+        description="Most long calls that one authenticated caller may have open, for two writes more a call; "
+        "0: any number. Anonymous callers are not counted.",
+    )
     worker_margin_ms: int = Field(
         default=5000, ge=0, description="How long before its end a worker stops the tool, to write what came of it."
     )

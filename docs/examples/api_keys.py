@@ -6,7 +6,7 @@ from mcp_stateless import Context, MCPServer, Principal, Settings
 from mcp_stateless.errors import Unauthorized
 
 # region verifier
-DIGESTS = {"8a5edab282632443219e051e4ade2d1d5bbc671c781051bf1437897cbdfea0f1": "alice"}
+DIGESTS = {"13e96b4aa10ec8017babfa81caf8832987e2590129d9598bf784371387e7e6b1": "alice"}
 
 
 class ApiKeys:

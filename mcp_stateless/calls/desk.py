@@ -15,6 +15,7 @@ from mcp_stateless.calls.client_token import ClientToken
 from mcp_stateless.calls.cursor import fits
 from mcp_stateless.calls.insist import insist
 from mcp_stateless.calls.launch import Launcher, LaunchFailed
+from mcp_stateless.calls.places import Places
 from mcp_stateless.calls.record import (
     Answer,
     CallRecord,
@@ -138,16 +139,15 @@ class CallDesk:
         if caller.client is not None:
             record = replace(record, call_id=caller.client.call_id(call.id))
         try:
-            await self.store.create(record)
+            await self._create(record, is_new_id=caller.client is None)
         except MoveRefused as refused:
-            if refused.record is not None and _is_repeated(refused.record, record):
-                return refused.record
+            known = refused.record
+            if known is not None and _is_repeated(known, record):
+                return known
+            if known is None or known.state.is_final:
+                await self._places.give_back(record)
             record = replace(record, call_id=self.new_id())
-            await self._create(record)
-        except (StoreUnavailable, StoreMisconfigured) as error:
-            raise _not_started(error) from error
-        except RecordTooLarge as error:
-            raise ToolError(f"The arguments of {tool.name} are too large for a long-running call") from error
+            await self._create(record, is_new_id=True)
         if not asked:
             await self._launch_new(record)
         return record
@@ -199,11 +199,13 @@ class CallDesk:
     async def cancel(self, call_id: str) -> None:
         """Cancel a call that still runs. Whatever comes of it, nobody is told."""
         try:
-            await self.store.apply(call_id, Cancel(outcome(CANCELLED)), self.now_ms())
+            record = await self.store.apply(call_id, Cancel(outcome(CANCELLED)), self.now_ms())
         except MoveRefused as refused:
             log.info("nothing to cancel: %s", refused)
         except (StoreUnavailable, StoreMisconfigured) as error:
             log.warning("a cancellation was lost: %s", error)
+        else:
+            await self._places.give_back(record)
 
     async def lost(self, call_id: str, *, was_dropped: bool = False) -> None:
         """Lambda reports that the worker of this call failed, or that its event was dropped before it got to one."""
@@ -220,6 +222,10 @@ class CallDesk:
 
     def now_ms(self) -> int:
         return int(self.clock() * 1000)
+
+    @property
+    def _places(self) -> Places:
+        return Places(self.store, self.settings.max_open_calls)
 
     def _legacy_wire(self, call: Call, headers: Mapping[str, str]) -> WireName | None:
         if self.polls(call, headers):
@@ -266,10 +272,19 @@ class CallDesk:
             steps=dict(records.steps),
         )
 
-    async def _create(self, record: CallRecord) -> None:
+    async def _create(self, record: CallRecord, *, is_new_id: bool) -> None:
+        """Put a new record, with a place for its call. An id that a client chose may be that of a running call."""
         try:
+            await self._places.take(record)
             await self.store.create(record)
-        except (MoveRefused, StoreUnavailable, StoreMisconfigured) as error:
+        except (StoreUnavailable, StoreMisconfigured, RecordTooLarge, MoveRefused) as error:
+            if is_new_id:
+                await self._places.give_back(record)
+            elif isinstance(error, MoveRefused):
+                raise
+            if isinstance(error, RecordTooLarge):
+                tool = record.request.tool
+                raise ToolError(f"The arguments of {tool} are too large for a long-running call") from error
             raise _not_started(error) from error
 
     async def _launch_new(self, record: CallRecord) -> None:
@@ -313,12 +328,14 @@ class CallDesk:
     async def _given_up(self, record: CallRecord) -> CallRecord:
         move = Fail(record.attempt, record.due_ms, outcome(LOST))
         try:
-            return await self.store.apply(record.call_id, move, self.now_ms())
+            ended = await self.store.apply(record.call_id, move, self.now_ms())
         except MoveRefused as refused:
             return refused.record or record
         except (StoreUnavailable, StoreMisconfigured) as error:
             log.warning("call %s could not be ended: %s", record.call_id, error)
             return record
+        await self._places.give_back(ended)
+        return ended
 
 
 def declares_tasks(call: Call) -> bool:

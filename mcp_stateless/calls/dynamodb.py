@@ -41,6 +41,9 @@ BATCH_ROUNDS: Final = 8
 BATCH_PAUSE_SECONDS: Final = 0.1
 """Doubled each round: a partition takes about 1 MB a second, so the longest outcome may take several."""
 
+ADMISSION_ROUNDS: Final = 4
+"""One is enough, unless the places of a caller change between its two writes."""
+
 NEW_ID: Final = "attribute_not_exists(#pk)"
 THROTTLED: Final = frozenset(
     {
@@ -158,6 +161,33 @@ class DynamoDBCallStore:
             if place is None or outcome is not None:
                 return Snapshot(replace(record, outcome=outcome), items.entries(found))
         raise StoreUnavailable(f"Parts of the outcome of call {call_id} are missing in table {self._table!r}")
+
+    async def admit(self, caller: str, call_id: str, until_ms: int, most: int, now_ms: int) -> bool:
+        ttl = items.ttl(self._until_ms())
+        for _ in range(ADMISSION_ROUNDS):
+            seen = await self._refusing_places(caller, expressions.take_place(call_id, until_ms, most, ttl))
+            if seen is None:
+                return True
+            # All are taken, some of them perhaps by calls past their time; or this is the caller's first call.
+            taken = {id: until for id, until in items.places(seen).items() if until > now_ms}
+            if len(taken) >= most:
+                return False
+            places = {**taken, call_id: until_ms}
+            if await self._refusing_places(caller, expressions.replace_places(seen, places, ttl)) is None:
+                return True
+        raise StoreUnavailable(f"The places of a caller in table {self._table!r} change too fast")
+
+    async def leave(self, caller: str, call_id: str) -> None:
+        await self._refusing_places(caller, expressions.leave_place(call_id))
+
+    async def _refusing_places(self, caller: str, update: Mapping[str, object]) -> Item | None:
+        """The item of a caller that refused an update, empty if there is none; None: the update is carried out."""
+        request = {"TableName": self._table, "Key": items.places_key(caller), **update}
+        try:
+            await self._send(self._client.update_item, ReturnValuesOnConditionCheckFailure="ALL_OLD", **request)
+        except _ConditionFailed as failed:
+            return failed.head
+        return None
 
     async def _end(self, call_id: str, move: Move, outcome: str, now_ms: int) -> tuple[CallRecord, Item]:
         first = items.OUTCOME_PARTS + 100 * secrets.randbelow(10**12)

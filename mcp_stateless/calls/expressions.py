@@ -1,4 +1,4 @@
-"""The moves as conditional updates of the head, each equal in meaning to `record.apply`. Pure.
+"""The moves as conditional updates of the head, each equal in meaning to `record.apply`; and those of places. Pure.
 
 `#name` stands for an attribute and `:name` for a value in every expression, whether or not DynamoDB reserves the word;
 what an expression uses is found in its text.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_stateless.calls.items import Attribute, json_string, map_key, number, progress, string
+from mcp_stateless.calls.items import Attribute, Item, json_string, map_key, number, progress, string
 from mcp_stateless.calls.record import (
     SCHEMA,
     Answer,
@@ -81,6 +81,35 @@ def update(move: Move, now_ms: int, move_id: str, outcome: Attribute | None) -> 
         "UpdateExpression": sets,
         "ExpressionAttributeNames": {f"#{name}": change.names.get(name, name) for name in re.findall(r"#(\w+)", text)},
         "ExpressionAttributeValues": {f":{name}": values[name] for name in re.findall(r":(\w+)", text)},
+    }
+
+
+def take_place(call_id: str, until_ms: int, most: int, ttl: Attribute) -> dict[str, Any]:
+    """Take a place, without looking which of the others are past their time. Not where the item is still to be made."""
+    return {
+        "ConditionExpression": "size(#open) < :most OR attribute_exists(#open.#call)",
+        "UpdateExpression": "SET #open.#call = :until, #ttl = :ttl",
+        "ExpressionAttributeNames": {"#open": "open", "#call": call_id, "#ttl": "ttl"},
+        "ExpressionAttributeValues": {":most": number(most), ":until": number(until_ms), ":ttl": ttl},
+    }
+
+
+def replace_places(seen: Item, places: Mapping[str, int], ttl: Attribute) -> dict[str, Any]:
+    """Put other places where those still stand that were seen; `seen` is empty where there was no item."""
+    values = {":places": {"M": {call_id: number(until_ms) for call_id, until_ms in places.items()}}, ":ttl": ttl}
+    return {
+        "ConditionExpression": "#open = :seen" if seen else "attribute_not_exists(#open)",
+        "UpdateExpression": "SET #open = :places, #ttl = :ttl",
+        "ExpressionAttributeNames": {"#open": "open", "#ttl": "ttl"},
+        "ExpressionAttributeValues": values | ({":seen": seen["open"]} if seen else {}),
+    }
+
+
+def leave_place(call_id: str) -> dict[str, Any]:
+    return {
+        "ConditionExpression": "attribute_exists(#open.#call)",
+        "UpdateExpression": "REMOVE #open.#call",
+        "ExpressionAttributeNames": {"#open": "open", "#call": call_id},
     }
 
 

@@ -8,6 +8,8 @@ One partition a call. Its sort keys, low to high:
     10^15                            the head: everything else. It sorts last, so one query from a log batch on
                                      returns what is new and how the call stands
 
+The places of a caller, where calls are capped, are one item in a partition of its own: until when which call has one.
+
 Payloads are JSON text: a DynamoDB number is no JSON number (floats, `1.0`). A text in the head is a string; in its
 place a list `[first, count]` says where the parts of it lie.
 """
@@ -67,6 +69,10 @@ def map_key(name: str) -> str:
 
 def key(call_id: str, sort: int) -> Item:
     return {"pk": {"S": f"c#{call_id}"}, "sk": number(sort)}
+
+
+def places_key(caller: str) -> Item:
+    return {"pk": {"S": f"p#{caller}"}, "sk": number(0)}
 
 
 def ttl(until_ms: int) -> Attribute:
@@ -173,6 +179,11 @@ def record(item: Item) -> CallRecord | None:
         steps=_from_map(item["steps"]),
         outcome=item["outcome"].get("S") if "outcome" in item else None,
     )
+
+
+def places(item: Item) -> dict[str, int]:
+    """Until when which call has a place, of the item of a caller; of no item, none."""
+    return {call_id: int(until["N"]) for call_id, until in item.get("open", {"M": {}})["M"].items()}
 
 
 def progress(value: Progress) -> Attribute:

@@ -28,6 +28,7 @@ class MemoryCallStore:
         """Keep at most `max_finished` calls that have ended or expired; the oldest are forgotten first."""
         self._max_finished = max_finished
         self._calls: dict[str, _Call] = {}
+        self._places: dict[str, dict[str, int]] = {}
         self._lock = threading.Lock()
 
     async def create(self, record: CallRecord) -> None:
@@ -64,6 +65,21 @@ class MemoryCallStore:
                 return None
             numbers = sorted(number for number in call.entries if number > after)
             return copy.deepcopy(Snapshot(record, [call.entries[number] for number in numbers]))
+
+    async def admit(self, caller: str, call_id: str, until_ms: int, most: int, now_ms: int) -> bool:
+        with self._lock:
+            taken = {id: until for id, until in self._places.get(caller, {}).items() if until > now_ms}
+            if len(taken) >= most and call_id not in taken:
+                return False
+            self._places[caller] = {**taken, call_id: until_ms}
+            return True
+
+    async def leave(self, caller: str, call_id: str) -> None:
+        with self._lock:
+            taken = self._places.get(caller, {})
+            taken.pop(call_id, None)
+            if not taken:
+                self._places.pop(caller, None)
 
     def _forget(self, now_ms: int) -> None:
         ended = [id for id, call in self._calls.items() if call.record.state.is_final or call.record.until_ms <= now_ms]

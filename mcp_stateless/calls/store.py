@@ -91,3 +91,20 @@ class CallStore(Protocol):
         Raises:
             StoreUnavailable, StoreMisconfigured.
         """
+
+    async def admit(self, caller: str, call_id: str, until_ms: int, most: int, now_ms: int) -> bool:
+        """Give a call one of the `most` places of its caller; False: as many other calls have one.
+
+        A call that has a place keeps it, for the new time. A place whose time is past is free. `caller` is a digest,
+        `until_ms` is at most that of a record.
+
+        Raises:
+            StoreUnavailable, StoreMisconfigured.
+        """
+
+    async def leave(self, caller: str, call_id: str) -> None:
+        """Give the place of a call back, if it has one. Nothing is made by this where there was nothing.
+
+        Raises:
+            StoreUnavailable, StoreMisconfigured.
+        """

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mcp_stateless.calls.desk import numbered
 from mcp_stateless.calls.insist import insist
+from mcp_stateless.calls.places import Places
 from mcp_stateless.calls.record import CallRecord, Claim, Finish, MoveRefused, Park, RecordStep, State
 from mcp_stateless.calls.sink import StoreSink
 from mcp_stateless.calls.store import CallStore, RecordTooLarge
@@ -146,13 +147,16 @@ class Worker:
         too_large = Finish(record.attempt, State.COMPLETED, _too_large(record, "cannot be stored"))
         for written in (move, too_large):
             try:
-                await self._insist(record.call_id, written)
-                return
+                left = await self._insist(record.call_id, written)
             except MoveRefused as refused:
                 log.warning("the end of call %s came too late: %s", record.call_id, refused)
-                return
+                left = refused.record or record
             except RecordTooLarge as error:
                 log.warning("the end of call %s cannot be stored: %s", record.call_id, error)
+                continue
+            if left.state.is_final:
+                await Places(self.store, self.settings.max_open_calls).give_back(record)
+            return
 
     async def _insist(self, call_id: str, move: Claim | RecordStep | Finish | Park) -> CallRecord:
         return await insist(f"a move of call {call_id}", lambda: self.store.apply(call_id, move, self._now_ms()))

@@ -27,7 +27,7 @@ LAYERS = (
     ("calls.record", "calls.client_token", "calls.cursor", "calls.launch"),
     ("calls.store",),
     ("calls.insist",),
-    ("calls.items", "calls.memory", "calls.sink", "calls.expressions", "calls.dynamodb"),
+    ("calls.items", "calls.memory", "calls.sink", "calls.expressions", "calls.dynamodb", "calls.places"),
     ("calls.desk",),
     ("calls",),
     ("exchange",),

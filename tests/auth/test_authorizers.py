@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from mcp_stateless import Context, MCPServer, Settings
 from mcp_stateless.errors import ConfigurationError
@@ -234,3 +237,32 @@ def test_a_source_that_cannot_work_fails_at_the_start(settings: dict[str, Any]) 
 def test_an_unknown_source_fails_at_the_start() -> None:
     with pytest.raises(ConfigurationError, match="MCP_IDENTITY"):
         Settings.from_environment({"MCP_IDENTITY": "header"})
+
+
+KEYS: Final = ("jwt", "claims", "lambda", "iam", "sub", "iss", "principalId", "userArn", "scope", "scp", "client_id")
+ANYTHING: Final = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("identity", ["jwt_authorizer", "cognito_authorizer", "lambda_authorizer", "iam"])
+@pytest.mark.parametrize("source", ["http_api", "rest_api"])
+@given(authorizer=st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=5))
+@hypothesis_settings(max_examples=60, deadline=None, database=None)
+def test_whatever_an_authorizer_says_the_caller_is_named_or_refused(
+    identity: str, source: str, authorizer: dict[str, Any]
+) -> None:
+    answer = Door(HANDLERS[identity], source, authorizer=authorizer).call("who")
+    if answer.status == 200:
+        assert asked(answer)["subject"]
+        assert not asked(answer)["anonymous"]
+    else:
+        assert_unauthorized(answer)
+
+
+HANDLERS: Final = {
+    identity: identified(identity).lambda_handler()
+    for identity in ("jwt_authorizer", "cognito_authorizer", "lambda_authorizer", "iam")
+}

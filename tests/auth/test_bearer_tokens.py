@@ -17,6 +17,9 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from jwt.algorithms import RSAAlgorithm
 
 from mcp_stateless import MCPServer, Principal, Settings, tokens
@@ -159,6 +162,23 @@ def test_a_defect_is_a_401_and_its_reason_is_in_the_log_only(
     assert told.startswith("a request was turned away: ")
     assert not token or token not in caplog.text
     assert all(record.levelno <= logging.WARNING for record in caplog.records)
+
+
+SEGMENT: Final = st.binary(max_size=40) | st.dictionaries(
+    st.sampled_from(["alg", "kid", "iss", "sub", "aud", "exp", "crit", "b64", "typ"]),
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.lists(st.text(max_size=3), max_size=2),
+)
+
+
+@given(segments=st.lists(SEGMENT, min_size=1, max_size=4))
+@hypothesis_settings(max_examples=300, deadline=None, database=None)
+def test_no_token_that_was_not_signed_gets_in_or_breaks_anything(segments: list[object]) -> None:
+    head = {"alg": "ES256", "kid": "first"}
+    for parts in (segments, [head, *segments[:2]]):
+        assert SHARED.call("who", headers=bearer(".".join(map(encoded, parts)))).status == 401
+
+
+SHARED: Final = Door(telling(Issuer().server()).lambda_handler())
 
 
 NOT_SENT: Final[dict[str, dict[str, str | None]]] = {

@@ -92,6 +92,14 @@ class WatchedStore:
         await self._note("read")
         return await self._store.read(call_id, after, now_ms)
 
+    async def admit(self, caller: str, call_id: str, until_ms: int, most: int, now_ms: int) -> bool:
+        await self._note("admit")
+        return await self._store.admit(caller, call_id, until_ms, most, now_ms)
+
+    async def leave(self, caller: str, call_id: str) -> None:
+        await self._note("leave")
+        await self._store.leave(caller, call_id)
+
     async def _note(self, asked: str) -> None:
         self.asked.append(asked)
         self.before(asked)

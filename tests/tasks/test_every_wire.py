@@ -114,6 +114,12 @@ class Cut:
     async def read(self, call_id: str, after: int, now_ms: int) -> Snapshot | None:
         return await self._store.read(call_id, after, now_ms)
 
+    async def admit(self, caller: str, call_id: str, until_ms: int, most: int, now_ms: int) -> bool:
+        raise AssertionError("a worker takes no places")
+
+    async def leave(self, caller: str, call_id: str) -> None:
+        await self._store.leave(caller, call_id)
+
 
 class Run:
     """One call of the tool on one wire, and what came of it."""
