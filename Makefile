@@ -30,7 +30,7 @@ ENGINE := .cache/.engine-installed
 WITH_NODE = PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH"
 OR_NPM = PATH="$$PATH:$(CURDIR)/$(CLIENTS_VENV)/bin"
 TESTS ?= tests
-WIRE_TESTS := $(wildcard tests/calls tests/definitions tests/http tests/lambda_entry tests/protocol tests/project/test_events.py)
+WIRE_TESTS := $(wildcard tests/auth tests/calls tests/definitions tests/http tests/lambda_entry tests/protocol tests/project/test_events.py)
 
 .PHONY: run run-dynamodb soak test check lowest conformance clean setup sam build-Server build-Worker
 

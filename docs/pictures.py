@@ -106,14 +106,14 @@ REQUEST: Final = Picture(
     title="How a short call flows",
     described=(
         "The client posts a JSON-RPC call. The gateway makes a Lambda event of it. The handler turns the event into "
-        "an ASGI request, checks origin, headers, body and revision, runs the tool, and returns one JSON body."
+        "an ASGI request, checks origin, caller, body, revision and headers, runs the tool, and returns one JSON body."
     ),
     columns=("MCP client", "API Gateway", "lambda_handler", "endpoint", "your tool"),
     messages=(
         Message(0, 1, "POST /mcp", "one JSON-RPC call", BLUE),
         Message(1, 2, "event", "v1, v2, Function URL, ALB", BLUE),
         Message(2, 3, "ASGI request", "Mangum, FastAPI or neither", BLUE),
-        Message(3, 3, "origin, size, JSON, revision,", "headers; then the method"),
+        Message(3, 3, "origin, caller, size, JSON,", "revision; then the method"),
         Message(3, 4, "checked arguments", colour=BLUE),
         Message(4, 4, "async, or in a thread"),
         Message(4, 3, "value, ToolError, question", colour=GREEN),

@@ -25,7 +25,9 @@ from mcp_stateless.content import (
     UserMessage,
 )
 from mcp_stateless.context import Context
-from mcp_stateless.errors import ConfigurationError, ResourceNotFound, StepError, ToolError
+from mcp_stateless.definitions.tool import Tool
+from mcp_stateless.errors import ConfigurationError, ResourceNotFound, StepError, ToolError, Unauthorized
+from mcp_stateless.identity import TokenVerifier
 from mcp_stateless.principal import ANONYMOUS, Principal
 from mcp_stateless.questions import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, InputRequired
 from mcp_stateless.server import MCPServer
@@ -60,7 +62,10 @@ __all__ = [
     "StepError",
     "TextContent",
     "TextResourceContents",
+    "TokenVerifier",
+    "Tool",
     "ToolAnnotations",
     "ToolError",
+    "Unauthorized",
     "UserMessage",
 ]

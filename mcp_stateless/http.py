@@ -52,7 +52,8 @@ def create_app(endpoint: Endpoint, settings: Settings, implementation: Implement
     app.router.redirect_slashes = False
     app.include_router(create_router(endpoint, settings, name="mcp"))
     health, metadata = _Mounted(endpoint.health), _Mounted(endpoint.metadata)
-    documents = {settings.health_path: health, **dict.fromkeys(metadata_paths(settings.path), metadata)}
+    at_root = [path for path in metadata_paths(settings.path) if path != f"{settings.path}{WELL_KNOWN}"]
+    documents = {settings.health_path: health, **dict.fromkeys(at_root, metadata)}
     for path, document in documents.items():
         name = "health" if document is health else None
         app.router.routes += [

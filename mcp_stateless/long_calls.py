@@ -33,7 +33,7 @@ async def take_in(
 
     Raises:
         CallNotStarted: nothing will run, and the caller gets an error instead of an id.
-        ToolError: the arguments are too large.
+        ToolError: the arguments are too large, or the caller has too many calls open.
     """
     principal = exchange.principal
     records.fingerprint = fingerprint

@@ -60,6 +60,8 @@ class Registry:
     cache_hints: Mapping[str, CacheHint] = field(default_factory=dict)
     """By method; a resource's own hint comes before that of `resources/read`."""
     visible: Visible | None = None
+    own_tools: set[str] = field(default_factory=set)
+    """Names of the server's own tools, which every caller sees."""
 
     def add_tool(self, tool: Tool) -> None:
         _add(self.tools, tool.name, tool, "tool", "name=")
@@ -89,7 +91,9 @@ class Registry:
             return self
         return replace(
             self,
-            tools={name: item for name, item in self.tools.items() if visible(principal, item)},
+            tools={
+                name: item for name, item in self.tools.items() if name in self.own_tools or visible(principal, item)
+            },
             prompts={name: item for name, item in self.prompts.items() if visible(principal, item)},
             resources={uri: item for uri, item in self.resources.items() if visible(principal, item)},
             templates={uri: item for uri, item in self.templates.items() if visible(principal, item)},

@@ -178,6 +178,7 @@ class MCPServer:
             hold_s = longest_s if remaining_ms is None else min(longest_s, max(0, remaining_ms / 1000 - 1))
             return ReadyResult(await tickets.check(desk, ticket, ctx.principal, hold_s))
 
+        self.registry.own_tools.add(tickets.TOOL)
         self.registry.add_tool(Tool.from_function(check_call, structured_output=False))
 
     def resource(
@@ -303,6 +304,9 @@ class MCPServer:
 
     def _check_ready(self) -> None:
         """What can only be said once everything is registered, and has to be said before the first call."""
+        scoped = next((tool.name for tool in self.registry.tools.values() if tool.scopes), None)
+        if scoped is not None and self.settings.identity == "none":
+            log.warning("%s needs scopes, and nobody has any where MCP_IDENTITY is none: its calls are refused", scoped)
         asking = self.registry.asking()
         if self.settings.signing_keys or not (asking or self._desk):
             return

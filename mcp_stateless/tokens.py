@@ -13,17 +13,19 @@ import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import jwt
 from jwt import PyJWK, PyJWKSet, PyJWTError
-from jwt.types import Options
 
 from mcp_stateless.errors import ConfigurationError, Unauthorized
 from mcp_stateless.identity import from_claims
 from mcp_stateless.invocation import Invocation
 from mcp_stateless.principal import Principal
+
+if TYPE_CHECKING:
+    from jwt.types import Options
 
 LEEWAY_S: Final = 30
 """What clocks may differ."""

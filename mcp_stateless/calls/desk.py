@@ -130,7 +130,7 @@ class CallDesk:
 
         Raises:
             CallNotStarted: that could not be done; nothing will run.
-            ToolError: the arguments are too large.
+            ToolError: the arguments are too large, or the caller has too many calls open.
         """
         record = self._new_record(call, tool, arguments, wire, caller, records)
         if asked:
@@ -139,7 +139,7 @@ class CallDesk:
         if caller.client is not None:
             record = replace(record, call_id=caller.client.call_id(call.id))
         try:
-            await self._create(record, is_new_id=caller.client is None)
+            await self._create(record, tool, is_new_id=caller.client is None)
         except MoveRefused as refused:
             known = refused.record
             if known is not None and _is_repeated(known, record):
@@ -147,7 +147,7 @@ class CallDesk:
             if known is None or known.state.is_final:
                 await self._places.give_back(record)
             record = replace(record, call_id=self.new_id())
-            await self._create(record, is_new_id=True)
+            await self._create(record, tool, is_new_id=True)
         if not asked:
             await self._launch_new(record)
         return record
@@ -272,19 +272,23 @@ class CallDesk:
             steps=dict(records.steps),
         )
 
-    async def _create(self, record: CallRecord, *, is_new_id: bool) -> None:
-        """Put a new record, with a place for its call. An id that a client chose may be that of a running call."""
+    async def _create(self, record: CallRecord, tool: Tool, *, is_new_id: bool) -> None:
+        """Put a new record, with a place for its call.
+
+        Raises:
+            MoveRefused: the id, which a client chose, is taken; its place may be that of a running call.
+            CallNotStarted, ToolError: as `accept`.
+        """
         try:
-            await self._places.take(record)
+            await self._places.take(record, tool.asks)
             await self.store.create(record)
-        except (StoreUnavailable, StoreMisconfigured, RecordTooLarge, MoveRefused) as error:
+        except (MoveRefused, RecordTooLarge, StoreUnavailable, StoreMisconfigured) as error:
             if is_new_id:
                 await self._places.give_back(record)
             elif isinstance(error, MoveRefused):
                 raise
             if isinstance(error, RecordTooLarge):
-                tool = record.request.tool
-                raise ToolError(f"The arguments of {tool} are too large for a long-running call") from error
+                raise ToolError(f"The arguments of {tool.name} are too large for a long-running call") from error
             raise _not_started(error) from error
 
     async def _launch_new(self, record: CallRecord) -> None:

@@ -8,7 +8,6 @@ import hashlib
 import logging
 from dataclasses import dataclass
 
-from mcp_stateless.calls.client_token import asked_of
 from mcp_stateless.calls.record import LATE_MS, CallRecord, State
 from mcp_stateless.calls.store import CallStore, StoreMisconfigured, StoreUnavailable
 from mcp_stateless.errors import ToolError
@@ -25,8 +24,8 @@ class Places:
     most: int
     """For each caller; 0: there is no cap."""
 
-    async def take(self, record: CallRecord) -> None:
-        """Take a place for a call that is about to be created; a call that has one keeps it.
+    async def take(self, record: CallRecord, asks: bool) -> None:
+        """Take a place for a call that is about to be created; a call that has one keeps it. `asks`: its tool may ask.
 
         Raises:
             ToolError: its caller has none left.
@@ -35,7 +34,8 @@ class Places:
         if not self._counts(record):
             return
         caller = _digest(record.request.principal)
-        if not await self.store.admit(caller, record.call_id, _until_ms(record), self.most, record.created_ms):
+        until_ms = _until_ms(record, asks)
+        if not await self.store.admit(caller, record.call_id, until_ms, self.most, record.created_ms):
             calls = "1 call" if self.most == 1 else f"{self.most} calls"
             raise ToolError(f"You have {calls} running already; wait for one to end.")
 
@@ -56,11 +56,10 @@ def _digest(principal: Principal) -> str:
     return hashlib.sha256(principal.key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _until_ms(record: CallRecord) -> int:
+def _until_ms(record: CallRecord, asks: bool) -> int:
     """When a call that is looked after has ended at the latest; one that asks may wait as long as it is kept."""
     request = record.request
-    is_asking = record.state is State.ASKING
-    if is_asking or (request.wire in ("task", "rounds") and asked_of(request.client_capabilities)):
+    if record.state is State.ASKING or (asks and request.wire in ("task", "rounds")):
         return record.until_ms
     attempt_ms = request.timeout_s * 1000 + LATE_MS
     return min(record.until_ms, record.due_ms + attempt_ms * record.max_attempts)

@@ -1,5 +1,6 @@
 """What a caller is given to come back with holds for that caller only; another one is told what a forger is told."""
 
+import asyncio
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -175,7 +176,10 @@ def test_a_stored_call_has_its_caller_and_no_credentials(deployed: Behind) -> No
     deployed.be("alice", scope="read", email="alice@example.com")
     created = deployed.door.modern("tools/call", {"name": "told"}, capabilities=TASKS, headers={**sent}).result
     [call_id] = deployed.queue.launched
-    assert "sesame" not in repr(deployed.memory._calls[call_id])
+    stored = asyncio.run(deployed.memory.read(call_id, 0, int(deployed.clock() * 1000)))
+    assert stored is not None
+    assert stored.record.request.principal.claims["email"] == "alice@example.com"
+    assert "sesame" not in repr(stored)
     deployed.work()
     told = text_of(deployed.get(created["taskId"])["result"])
     assert "issuer='https://idp.example', subject='alice'" in told

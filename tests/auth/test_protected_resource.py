@@ -166,6 +166,8 @@ def test_headers_do_not_say_under_which_url_the_endpoint_is(issuer: Issuer, weig
     for answer in (door.call("who"), door.call("who", headers=FORGED)):
         assert "evil" not in answer.headers["www-authenticate"]
         assert 'resource_metadata="https://' in answer.headers["www-authenticate"]
+    theirs = bearer(issuer.token(aud="https://evil.example/mcp"))
+    assert door.call("who", headers={**FORGED, **theirs}).status == 401
     plain = door.send("GET", WELL_KNOWN)
     assert door.send("GET", WELL_KNOWN, {k: v for k, v in FORGED.items() if v}).body == plain.body
 

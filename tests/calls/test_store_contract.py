@@ -8,7 +8,9 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
+from uuid import uuid4
 
 import boto3
 import pytest
@@ -26,6 +28,7 @@ from hypothesis import strategies as st
 
 from mcp_stateless.calls import record as model
 from mcp_stateless.calls.dynamodb import Client, DynamoDBCallStore, Response, make_client
+from mcp_stateless.calls.items import Item
 from mcp_stateless.calls.memory import MemoryCallStore
 from mcp_stateless.calls.record import (
     Answer,
@@ -359,6 +362,97 @@ def test_a_lost_worker_that_comes_back_cannot_change_the_result_of_the_next(stor
     assert run(read_record(store, record.call_id)) == done
 
 
+def admitted(
+    store: CallStore, caller: str, *call_ids: str, most: int = 3, now_ms: int = NOW, until_ms: int = DUE
+) -> list[bool]:
+    """Whether each of some calls, one after another, gets a place."""
+
+    async def admit() -> list[bool]:
+        return [await store.admit(caller, call_id, until_ms, most, now_ms) for call_id in call_ids]
+
+    return run(admit())
+
+
+def test_a_caller_has_so_many_places_and_one_that_is_given_back_is_free(store: CallStore) -> None:
+    caller = uuid4().hex
+    assert admitted(store, caller, "a", "b", "c", "d") == [True, True, True, False]
+
+    run(store.leave(caller, "b"))
+
+    assert admitted(store, caller, "e", "b") == [True, False]
+
+
+def test_every_caller_has_places_of_its_own(store: CallStore) -> None:
+    one, other = uuid4().hex, uuid4().hex
+    assert admitted(store, one, "a", "b", most=1) == [True, False]
+
+    run(store.leave(other, "a"))
+
+    assert admitted(store, other, "a", "b", most=1) == [True, False]
+    assert admitted(store, one, "b", most=1) == [False]
+
+
+def test_a_call_that_has_a_place_takes_no_second_one_and_keeps_it_for_the_new_time(store: CallStore) -> None:
+    caller = uuid4().hex
+    assert admitted(store, caller, "a", "b", "a", "b", "a", most=2) == [True] * 5
+    assert admitted(store, caller, "a", most=2, until_ms=DUE + 1) == [True]
+
+    assert admitted(store, caller, "c", "d", most=2, now_ms=DUE, until_ms=DUE + 1) == [True, False]
+
+
+def test_a_place_past_its_time_is_free(store: CallStore) -> None:
+    caller = uuid4().hex
+    assert admitted(store, caller, "a", "b", "c") == [True] * 3
+    assert admitted(store, caller, "d", now_ms=DUE - 1) == [False]
+
+    later = admitted(store, caller, "d", "e", "f", "g", now_ms=DUE, until_ms=DUE + 1)
+
+    assert later == [True, True, True, False]
+
+
+def test_a_lower_cap_lets_nobody_in_before_enough_have_left(store: CallStore) -> None:
+    caller = uuid4().hex
+    admitted(store, caller, "a", "b", "c")
+
+    assert admitted(store, caller, "d", most=2) == [False]
+    run(store.leave(caller, "a"))
+    assert admitted(store, caller, "d", "b", most=2) == [False, True]
+    run(store.leave(caller, "b"))
+    assert admitted(store, caller, "d", most=2) == [True]
+
+
+@pytest.mark.parametrize("before", ["nobody", "calls that have left", "calls past their time"])
+def test_of_twelve_calls_at_once_as_many_are_let_in_as_there_are_places(store: CallStore, before: str) -> None:
+    async def let_in(caller: str, count: int) -> object:
+        return await store.admit(caller, f"new-{count}", DUE + 1, 3, DUE)
+
+    for _ in range(RACES):
+        caller = uuid4().hex
+        if before != "nobody":
+            assert admitted(store, caller, "a", "b", "c") == [True] * 3
+        if before == "calls that have left":
+            for name in ("a", "b", "c"):
+                run(store.leave(caller, name))
+
+        outcomes = at_once(12, partial(let_in, caller))
+
+        assert sorted(outcomes, key=str) == [False] * 9 + [True] * 3
+        assert admitted(store, caller, "later", now_ms=DUE, until_ms=DUE + 1) == [False]
+
+
+def test_a_call_that_comes_while_another_leaves_is_decided_one_way_or_the_other(store: CallStore) -> None:
+    async def come_or_go(caller: str, index: int) -> object:
+        return await (store.leave(caller, "a") if index else store.admit(caller, "b", DUE, 1, NOW))
+
+    for _ in range(RACES):
+        caller = uuid4().hex
+        admitted(store, caller, "a", most=1)
+
+        came, _ = at_once(2, partial(come_or_go, caller))
+
+        assert admitted(store, caller, "c", most=1) == [not came]
+
+
 def test_what_is_done_to_a_value_outside_does_not_reach_the_store(store: CallStore) -> None:
     numbers = [1]
     record = named(RUNNING)
@@ -436,6 +530,58 @@ def test_a_move_after_the_items_were_deleted_creates_nothing(table: str, dynamod
     for move in MOVES:
         assert run(carried_out(dynamodb, "deleted", move)) == ("refused", None)
     assert items_of(table, "deleted") == []
+
+
+def test_leaving_where_nobody_came_in_creates_nothing(table: str, dynamodb: DynamoDBCallStore) -> None:
+    caller = uuid4().hex
+    run(dynamodb.leave(caller, "a"))
+    assert places_item(table, caller) is None
+
+    admitted(dynamodb, caller, "a")
+    before = places_item(table, caller)
+    run(dynamodb.leave(caller, "b"))
+    assert places_item(table, caller) == before
+
+
+def test_the_places_of_a_caller_are_one_item_that_expires(table: str) -> None:
+    caller, store = uuid4().hex, DynamoDBCallStore(table, lifetime_s=7_200, clock=lambda: NOW / 1000)
+    admitted(store, caller, "a", "b", "c", most=2)
+
+    assert places_item(table, caller) == {
+        "pk": {"S": f"p#{caller}"},
+        "sk": {"N": "0"},
+        "open": {"M": {"a": {"N": str(DUE)}, "b": {"N": str(DUE)}}},
+        "ttl": {"N": str(NOW // 1000 + 7_200)},
+    }
+
+
+def places_item(table: str, caller: str) -> Item | None:
+    key = {"pk": {"S": f"p#{caller}"}, "sk": {"N": "0"}}
+    found: Item | None = boto3.client("dynamodb").get_item(TableName=table, Key=key).get("Item")
+    return found
+
+
+@pytest.mark.parametrize("has_places", [False, True])
+def test_a_call_whose_admission_was_not_answered_is_let_in_when_it_is_sent_again(table: str, has_places: bool) -> None:
+    client, caller = make_client(), uuid4().hex
+    store = DynamoDBCallStore(table, client)
+    if has_places:
+        run(store.admit(caller, "before", NOW, 1, NOW - 1))
+        run(store.leave(caller, "before"))
+    sent = lose_answers(client, "UpdateItem", of=1 if has_places else 2)
+
+    assert admitted(store, caller, "a", most=1) == [True]
+
+    assert len(sent) > 1
+    assert admitted(store, caller, "b", most=1) == [False]
+
+
+def test_places_that_change_under_every_write_are_an_error_of_the_contract() -> None:
+    def refusal() -> ClientError:
+        return refused_by_service("ConditionalCheckFailedException")
+
+    with pytest.raises(StoreUnavailable, match="change too fast"):
+        run(DynamoDBCallStore("calls", Stub(*[refusal()] * 8)).admit("caller", "a", DUE, 1, NOW))
 
 
 def test_a_record_of_another_version_is_gone_and_left_alone(table: str, dynamodb: DynamoDBCallStore) -> None:
@@ -522,13 +668,13 @@ def test_a_hundred_questions_at_once_are_asked(dynamodb: DynamoDBCallStore) -> N
     assert run(carried_out(dynamodb, record.call_id, park)) == expected(record, park)
 
 
-def lose_answers(client: Any, operation: str) -> list[str]:
-    """Let the next request of an operation be carried out and its answer be lost. Grows by each that is sent."""
+def lose_answers(client: Any, operation: str, of: int = 1) -> list[str]:
+    """Let the `of`th request of an operation be carried out and its answer be lost. Grows by each that is sent."""
     sent: list[str] = []
 
     def send(request: Any, **_: object) -> None:
         sent.append(request.url)
-        if len(sent) == 1:
+        if len(sent) == of:
             URLLib3Session().send(request)
             raise ReadTimeoutError(endpoint_url=request.url)
 
@@ -612,10 +758,12 @@ def test_what_the_service_raises_becomes_an_error_of_the_contract_without_its_te
             store.apply("call", Claim(), NOW),
             store.append("call", 1, 1, []),
             store.read("call", 0, NOW),
+            store.admit("caller", "call", DUE, 1, NOW),
+            store.leave("caller", "call"),
         )
         return await asyncio.gather(*requests, return_exceptions=True)
 
-    for raised in run(every_request(DynamoDBCallStore("calls", Stub(*[error] * 4)))):
+    for raised in run(every_request(DynamoDBCallStore("calls", Stub(*[error] * 6)))):
         assert isinstance(raised, kind)
         assert "arn:" not in str(raised)
         assert kind is RecordTooLarge or "'calls'" in str(raised)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+from uuid import uuid4
 
 import pytest
 
@@ -212,6 +213,24 @@ def test_a_refusal_costs_its_write_and_no_read(meter: Meter, running: str) -> No
     assert meter.cost(refused(meter.claim(running)))[0] == [UPDATE]
     again = replace(PENDING, call_id=running)
     assert meter.cost(refused(meter.create(again)))[0] == [PUT]
+
+
+def test_a_place_costs_a_write_to_take_and_one_to_give_back(meter: Meter) -> None:
+    store, caller = meter.store, uuid4().hex
+    meter.cost(store.admit(caller, "first", DUE, 2, NOW))
+
+    assert meter.cost(store.admit(caller, "a", DUE, 2, NOW)) == ([UPDATE], 1)
+    assert meter.cost(store.leave(caller, "a")) == ([UPDATE], 1)
+    assert meter.cost(store.leave(caller, "first"))[0] == [UPDATE]
+    assert meter.cost(store.admit(caller, "b", DUE, 2, NOW)) == ([UPDATE], 1)
+
+
+def test_a_second_write_is_for_a_callers_first_call_and_for_places_past_their_time(meter: Meter) -> None:
+    store, caller = meter.store, uuid4().hex
+
+    assert meter.cost(store.admit(caller, "a", DUE, 1, NOW))[0] == [UPDATE] * 2
+    assert meter.cost(store.admit(caller, "b", DUE + 1, 1, DUE))[0] == [UPDATE] * 2
+    assert meter.cost(store.admit(caller, "c", DUE + 1, 1, DUE))[0] == [UPDATE]
 
 
 def test_every_read_is_a_strongly_consistent_query_of_one_partition_without_an_index(meter: Meter) -> None:

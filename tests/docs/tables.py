@@ -94,7 +94,8 @@ def _cell(text: str) -> str:
 def _default(value: object) -> str:
     if isinstance(value, tuple):
         assert not any(isinstance(item, SecretStr) for item in value), "a secret is no default"
-        value = ",".join(map(str, value))
+        # One piece each, so that the column can be narrow.
+        return ", ".join(f"`{item}`" for item in value) or "unset"
     if isinstance(value, bool):
         value = str(value).lower()
     return "unset" if value in (None, "") else f"`{value}`"

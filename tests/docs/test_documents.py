@@ -18,6 +18,7 @@ from mcp_stateless.cli import main
 from mcp_stateless.context import Blocking
 from mcp_stateless.settings import PREFIX, Settings
 from mcp_stateless.testing import Client, Fleet, Subprocess
+from tests.architecture.test_imports import MODULES, layer
 from tests.docs.tables import TABLES, stands
 from tests.project.snippets import blocks, problems
 
@@ -132,6 +133,15 @@ def test_arguments_that_are_named_exist(document: Path) -> None:
 def test_servers_methods_that_are_named_exist(document: Path) -> None:
     for name in re.findall(r"\bserver\.(\w+)", document.read_text(encoding="utf-8")):
         assert hasattr(MCPServer, name) or name == "py", f"MCPServer has no {name}"
+
+
+def test_the_modules_stand_in_the_order_of_their_layers() -> None:
+    rows = re.findall(r"^\| (`.+?`) \|", (ROOT / "docs" / "architecture.md").read_text("utf-8"), re.MULTILINE)
+    listed = [module for row in rows for module in re.findall(r"`([a-z_]+)(?:\.py|/)`", row)]
+    layers = [layer(module) for module in listed]
+
+    assert layers == sorted(layers)
+    assert sorted(listed) == sorted({name.partition(".")[0] for name in MODULES} - {""})
 
 
 def test_the_newest_entry_of_the_changelog_is_the_packages_version() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from docs.examples import detach, own_app, progress, questions, results, startup
+from docs.examples import caching, detach, own_app, progress, questions, results, startup
 from mcp_stateless import MCPServer
 from mcp_stateless.testing import Client
 from tests.docs.polling import call_and_poll
@@ -62,7 +62,7 @@ def test_a_legacy_client_is_told_at_once_that_it_cannot_be_asked() -> None:
     result = call(questions.server, "order_tea", {"kind": "oolong"})
 
     assert result.is_error
-    assert "cannot ask the user" in result.text
+    assert result.text.startswith("This call cannot ask the user: that takes a client at 2026-07-28")
 
 
 def test_a_step_is_done_once_although_the_function_runs_twice() -> None:
@@ -99,6 +99,23 @@ def test_data_content_and_whole_results_arrive_as_the_page_says() -> None:
     assert whole.structured_content == {"x": 0.5, "y": 1.0}
     assert whole.text == "In the middle"
     assert whole.result["_meta"] == {"example.com/unit": "m"}
+
+
+def test_clients_are_told_how_long_they_may_keep_lists_and_resources() -> None:
+    client = Client(caching.server, protocol_version=MODERN)
+
+    tools = client.request("tools/list", {})
+    moon = client.request("resources/read", {"uri": "almanac://moon"})
+
+    assert (tools["ttlMs"], tools["cacheScope"]) == (3_600_000, "public")
+    assert (moon["ttlMs"], moon["cacheScope"]) == (86_400_000, "public")
+
+
+def test_a_plain_text_is_content_alone() -> None:
+    result = call(caching.server, "tides", {"port": "Leer"})
+
+    assert result.text == "Leer: 14:05"
+    assert result.structured_content is None
 
 
 def test_the_start_hook_ran_before_the_first_call() -> None:

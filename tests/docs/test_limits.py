@@ -102,7 +102,9 @@ def test_pages_may_call_from_listed_origins_and_by_default_from_this_machine(
     assert result["statusCode"] == status
 
 
-def test_the_page_on_deploying_knows_whether_the_template_makes_a_worker() -> None:
-    denied = "makes neither the worker nor the table" in DEPLOYING.read_text(encoding="utf-8")
+def test_what_the_page_on_deploying_says_of_polling_is_in_the_template() -> None:
+    page = DEPLOYING.read_text(encoding="utf-8")
 
-    assert denied != any("Polling" in name for name in template_parameters())
+    for name in ("Polling", "WorkerTimeout", "WorkerMemorySize", "WorkerReservedConcurrency", "AlarmTopic"):
+        assert name in template_parameters()
+        assert f"`{name}" in page

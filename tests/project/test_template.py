@@ -13,6 +13,7 @@ from mcp_stateless.calls.dynamodb import create_table
 from mcp_stateless.errors import ConfigurationError
 from mcp_stateless.scaffold import write_project
 from mcp_stateless.settings import Settings
+from tests.project.cloudformation import Deployed
 from tests.project.sam import ROOT, run_python, sam
 
 TEMPLATE: Final = ROOT / "template.yaml"
@@ -56,34 +57,17 @@ def test_the_template_passes_the_linter_for_each_runtime(runtime: str, tmp_path:
     assert "is a valid SAM Template" in sam("validate", "--lint", "--template", str(template), cwd=tmp_path)
 
 
-def test_each_runtime_and_architecture_has_a_folder_that_tells_make_the_target() -> None:
+def test_each_runtime_and_architecture_has_folders_that_tell_make_the_target() -> None:
     offered = {
-        f"{runtime}-{architecture}"
+        f"{runtime}-{architecture}{extra}"
         for runtime in parameters()["Runtime"]["AllowedValues"]
         for architecture in parameters()["Architecture"]["AllowedValues"]
+        for extra in ("", "-auth")
     }
     rules = {path.parent.name: path.read_text() for path in (ROOT / "targets").glob("*/Makefile")}
 
     assert set(rules) == offered
     assert len(set(rules.values())) == 1
-
-
-def test_a_public_function_url_has_both_permissions_it_needs() -> None:
-    permissions = {
-        name: each["Properties"]
-        for name, each in resources("AWS::Lambda::Permission").items()
-        if each.get("Condition") == "UseFunctionUrl"
-    }
-
-    assert [(each["Action"], each["Principal"]) for each in permissions.values()] == [
-        ("lambda:InvokeFunctionUrl", "*"),
-        ("lambda:InvokeFunction", "*"),
-    ]
-    assert permissions["FunctionUrlPermission"]["FunctionUrlAuthType"] == "NONE"
-    assert permissions["FunctionUrlInvokePermission"]["InvokedViaFunctionUrl"] is True
-    [url] = resources("AWS::Lambda::Url").values()
-    assert url["Condition"] == "UseFunctionUrl"
-    assert url["Properties"]["AuthType"] == "NONE"
 
 
 def test_the_two_endpoints_exclude_each_other() -> None:
@@ -97,11 +81,11 @@ def test_the_two_endpoints_exclude_each_other() -> None:
 
 
 def test_the_http_api_hands_every_path_to_the_function() -> None:
-    [api] = resources("AWS::ApiGatewayV2::Api").values()
+    [api] = Deployed(documents()["after"]).resources("AWS::ApiGatewayV2::Api").values()
 
     # The spelling of SAM's own events: `sam local start-api` knows the default route by it.
-    assert list(api["Properties"]["Body"]["paths"]) == ["$default"]
-    [route] = api["Properties"]["Body"]["paths"]["$default"].values()
+    assert list(api["Body"]["paths"]) == ["$default"]
+    [route] = api["Body"]["paths"]["$default"].values()
     assert route["isDefaultRoute"] is True
     assert route["x-amazon-apigateway-integration"]["payloadFormatVersion"] == "2.0"
 
@@ -196,12 +180,11 @@ def test_what_long_calls_need_is_only_there_with_polling() -> None:
 
 
 def test_polling_without_a_key_is_refused_before_anything_is_made() -> None:
-    [rule] = documents()["after"]["Rules"].values()
+    [reason] = Deployed(documents()["after"], Polling="on").refused()
 
-    assert rule["RuleCondition"] == {"Fn::Equals": [{"Ref": "Polling"}, "on"]}
-    [assertion] = rule["Assertions"]
-    assert assertion["Assert"] == {"Fn::Not": [{"Fn::Equals": [{"Ref": "SigningKeys"}, ""]}]}
-    assert "SigningKeys" in assertion["AssertDescription"]
+    assert "SigningKeys" in reason
+    assert Deployed(documents()["after"], Polling="on", SigningKeys="k" * 32).refused() == []
+    assert Deployed(documents()["after"]).refused() == []
 
 
 @pytest.mark.parametrize("keys", ["", "k" * 32, f"{'k' * 40},{'l' * 32}", "k" * 31, f"{'k' * 32},", f"{'k' * 40} x"])
@@ -327,9 +310,11 @@ def test_keys_are_not_shown_and_not_needed() -> None:
 
 
 def test_the_endpoint_is_an_output_for_either_kind() -> None:
-    [condition, of_the_api, of_the_url] = documents()["after"]["Outputs"]["McpEndpoint"]["Value"]["Fn::If"]
+    of_the_api, of_the_url = (
+        Deployed(documents()["after"], Endpoint=kind).outputs()["McpEndpoint"] for kind in ("HttpApi", "FunctionUrl")
+    )
 
-    assert condition == "UseHttpApi"
+    assert of_the_api["Fn::Sub"].startswith("https://${HttpApi}.execute-api.")
     assert of_the_api["Fn::Sub"].endswith("/mcp")
     assert of_the_url["Fn::Sub"] == "${FunctionUrl.FunctionUrl}mcp"
 
