@@ -37,7 +37,7 @@ TEXT_TYPES: Final = ["text/", "application/json", "+json", "application/javascri
 LEFTOVER_GRACE_SECONDS: Final = 0.1
 """How long tasks that outlive the reply may take to end, and then again to take their cancellation."""
 
-_serving: contextvars.ContextVar["LambdaHandler | None"] = contextvars.ContextVar("mcp_stateless.serving", default=None)
+_serving: contextvars.ContextVar[object] = contextvars.ContextVar("mcp_stateless.serving", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,12 @@ class LambdaHandler:
         self._clock = clock
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        # Stands for this handler in contexts, which the loop may keep: it must not keep the handler, which ends it.
+        self._token = object()
 
     def __call__(self, event: object, context: object = None) -> Result:
         """Answer one event. Raises nothing but `EventFailed`, and that for asynchronous events only."""
-        if _serving.get() is self:
+        if _serving.get() is self._token:
             # Waiting for ourselves would hang until the function's timeout.
             logger.error("A request of this handler called the handler again; give the caller a handler of its own")
             return _internal_error(event)
@@ -94,7 +96,7 @@ class LambdaHandler:
 
     def _answer(self, event: object, context: object) -> Result:
         with self._lock:
-            token = _serving.set(self)
+            token = _serving.set(self._token)
             try:
                 return self._dispatch(event, context)
             except EventFailed:

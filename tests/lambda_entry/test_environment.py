@@ -1,19 +1,22 @@
 """One handler over the life of an execution environment: loops, threads, time, leftovers, other events."""
 
 import asyncio
+import gc
 import json
 import logging
 import threading
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from mangum.types import Receive, Scope, Send
 
+from mcp_stateless import MCPServer
 from mcp_stateless.aws import EventRow, LambdaHandler
 from mcp_stateless.invocation import SCOPE_KEY, Invocation
 from mcp_stateless.settings import Settings
-from mcp_stateless.testing import lambda_context
+from mcp_stateless.testing import Client, lambda_context
 from mcp_stateless.testing.events import alb_event, function_url_event, http_api_event, rest_api_event
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -266,3 +269,14 @@ def test_other_kinds_of_events_can_be_served_too(caplog: pytest.LogCaptureFixtur
     assert handler({"work": "good"}) == {"worked": "good", "loop": loop}
     assert handler({"work": "bad"})["statusCode"] == 500
     assert "cannot do that" in caplog.text
+
+
+# Each loop holds files open: whoever makes handlers again and again, as tests do, would run out of them.
+def test_a_handler_that_nobody_holds_takes_its_loop_with_it() -> None:
+    server = MCPServer("sample")
+    handler = server.lambda_handler()
+    Client(handler).initialize()
+    held = weakref.ref(handler)
+    del handler
+    gc.collect()
+    assert held() is None
