@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from mcp_stateless.content import ContentBlock, Icon, Message, Role, as_block
-from mcp_stateless.context import Context
 from mcp_stateless.definitions.json_text import encoded
 from mcp_stateless.definitions.output import Wire
 from mcp_stateless.definitions.parameters import function_name, is_async
-from mcp_stateless.definitions.signature import Signature
+from mcp_stateless.definitions.signature import HasSignature, Signature
 from mcp_stateless.definitions.tool import icons_and_meta
 from mcp_stateless.errors import ArgumentError, InvalidParams, ToolError
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(HasSignature):
     """Made by `from_function`, once, at registration. Its arguments arrive as text and are read as their types."""
 
     name: str
@@ -54,18 +53,6 @@ class Prompt:
             is_async=is_async(fn),
             in_thread=in_thread,
         )
-
-    @property
-    def digest(self) -> str:
-        return self.signature.digest
-
-    @property
-    def context_parameter(self) -> str | None:
-        return self.signature.context_parameter
-
-    @property
-    def context_type(self) -> type[Context[Any]]:
-        return self.signature.context_type
 
     def to_wire(self) -> Wire:
         optional = {"title": self.title, "description": self.description, "arguments": self._arguments()}

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_stateless.content import Annotations, BlobResourceContents, CacheHint, Icon, TextResourceContents
-from mcp_stateless.context import Context
 from mcp_stateless.definitions.json_text import encoded, jsonable
 from mcp_stateless.definitions.output import Wire
 from mcp_stateless.definitions.parameters import function_name, is_async
-from mcp_stateless.definitions.signature import Signature
+from mcp_stateless.definitions.signature import HasSignature, Signature
 from mcp_stateless.definitions.tool import icons_and_meta
 from mcp_stateless.definitions.uri_template import UriTemplate, is_template
 from mcp_stateless.errors import ArgumentError, ConfigurationError, InvalidParams
@@ -19,7 +18,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:.+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Definition:
+class _Definition(HasSignature):
     """What the two kinds share."""
 
     name: str
@@ -34,18 +33,6 @@ class _Definition:
     is_async: bool
     in_thread: bool
     cache_hint: CacheHint | None = None
-
-    @property
-    def digest(self) -> str:
-        return self.signature.digest
-
-    @property
-    def context_parameter(self) -> str | None:
-        return self.signature.context_parameter
-
-    @property
-    def context_type(self) -> type[Context[Any]]:
-        return self.signature.context_type
 
     def _wire(self, key: str, uri: str) -> Wire:
         optional = {"title": self.title, "description": self.description, "mimeType": self.mime_type}

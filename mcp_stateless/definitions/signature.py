@@ -239,3 +239,23 @@ def _became_number(given: object, bound: object) -> bool:
     if isinstance(given, dict) and isinstance(bound, dict):
         return any(_became_number(value, bound.get(key)) for key, value in given.items())
     return False
+
+
+class HasSignature:
+    """What running a definition asks of it, answered by its signature."""
+
+    __slots__ = ()
+
+    signature: Signature
+
+    @property
+    def digest(self) -> str:
+        return self.signature.digest
+
+    @property
+    def context_parameter(self) -> str | None:
+        return self.signature.context_parameter
+
+    @property
+    def context_type(self) -> type[Context[Any]]:
+        return self.signature.context_type

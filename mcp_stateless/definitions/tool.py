@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from mcp_stateless.content import Icon, ToolAnnotations
-from mcp_stateless.context import Context
 from mcp_stateless.definitions.header_params import header_parameters
 from mcp_stateless.definitions.host_rules import host_warnings
 from mcp_stateless.definitions.output import MISSING, Output, ToolResult, Wire
 from mcp_stateless.definitions.parameters import ASKING, DETACHING, function_name, is_async, names_one_of
-from mcp_stateless.definitions.signature import Signature
+from mcp_stateless.definitions.signature import HasSignature, Signature
 from mcp_stateless.definitions.structured import object_output_schema, object_structured
 from mcp_stateless.errors import ConfigurationError
 
@@ -28,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(HasSignature):
     """Made by `from_function`, once, at registration."""
 
     name: str
@@ -125,18 +124,6 @@ class Tool:
     def output_schema(self) -> Mapping[str, Any] | None:
         """Any JSON Schema, unwrapped; see `object_output_schema` for revisions that want an object."""
         return self.output.schema
-
-    @property
-    def digest(self) -> str:
-        return self.signature.digest
-
-    @property
-    def context_parameter(self) -> str | None:
-        return self.signature.context_parameter
-
-    @property
-    def context_type(self) -> type[Context[Any]]:
-        return self.signature.context_type
 
     def result(self, value: object) -> ToolResult:
         """What the function returned, as a result.

@@ -9,16 +9,17 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from mcp_stateless.testing.environments import Environment, InvocationError
+from mcp_stateless.testing.local_server import LocalServer
 
 log = logging.getLogger(__name__)
 
 
-class InvokeApi:
+class InvokeApi(LocalServer):
     """`with InvokeApi(workers, concurrency=2) as api: ... api.environment ...`."""
 
     def __init__(
@@ -42,14 +43,13 @@ class InvokeApi:
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mcp-worker")
         self._pending: set[Future[None]] = set()
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_class(self._accept))
-        self._server.daemon_threads = True
+        super().__init__(_handler_class(self._accept))
 
     @property
     def environment(self) -> dict[str, str]:
         """What sends a function's asynchronous invocations here, whatever account it believes to be in."""
         return {
-            "AWS_ENDPOINT_URL_LAMBDA": f"http://127.0.0.1:{self._server.server_address[1]}",
+            "AWS_ENDPOINT_URL_LAMBDA": self.url,
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": "none",
             "AWS_SECRET_ACCESS_KEY": "none",
@@ -66,17 +66,10 @@ class InvokeApi:
         for future in pending:
             future.result(timeout_s)
 
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=lambda: self._server.serve_forever(0.05), daemon=True)
-        self._thread.start()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(kind, error, trace)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _accept(self, payload: object) -> None:

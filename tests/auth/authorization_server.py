@@ -4,17 +4,15 @@ import base64
 import hashlib
 import json
 import secrets
-import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Final, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 
+from mcp_stateless.testing.local_server import LocalServer
 from tests.auth.issuer import Key
 
 LIFETIME_S: Final = 300
@@ -27,35 +25,21 @@ class Denied(Exception):
     """The request is answered 400 with this error code."""
 
 
-@dataclass(slots=True)
-class AuthorizationServer:
+class AuthorizationServer(LocalServer):
     """Everybody who asks is `subject`, and is given the scopes that were asked for."""
 
-    subject: str = "alice"
-    key: Key = field(default_factory=lambda: Key("signing"))
-    log: list[str] = field(default_factory=list)
-    """What was done, in order; authorizations with their scopes."""
-    clients: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    codes: dict[str, Fields] = field(default_factory=dict)
-    server: ThreadingHTTPServer | None = None
+    def __init__(self, subject: str = "alice") -> None:
+        super().__init__(_handler(self))
+        self.subject = subject
+        self.key = Key("signing")
+        self.log: list[str] = []
+        """What was done, in order; authorizations with their scopes."""
+        self.clients: dict[str, Mapping[str, Any]] = {}
+        self.codes: dict[str, Fields] = {}
 
     @property
     def issuer(self) -> str:
-        assert self.server is not None, "it is not running"
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self.server is not None
-        self.server.shutdown()
-        self.server.server_close()
+        return self.url
 
     def get(self, path: str, fields: Fields) -> Reply:
         match path:

@@ -7,10 +7,9 @@ import logging
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
 import jwt
@@ -24,6 +23,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from mcp_stateless import MCPServer, Principal, Settings, tokens
 from mcp_stateless.errors import Unauthorized
+from mcp_stateless.testing.local_server import LocalServer
 from mcp_stateless.tokens import JwtVerifier
 from tests.auth.callers import asked, telling
 from tests.auth.issuer import ALGORITHMS, AUDIENCE, ISSUER, NOW, Issuer, Key, bearer
@@ -437,11 +437,8 @@ class Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True, kwargs={"poll_interval": 0.05}).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with LocalServer(Site) as server:
+        yield server.url
 
 
 def test_a_document_is_fetched_within_bounds(site: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,15 @@
 
 import json
 import random
-import sys
 import threading
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Final, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_stateless.testing import Environment, InvocationError
 from mcp_stateless.testing.events import lambda_context
+from mcp_stateless.testing.local_server import LocalServer
 from tests.emulator.runtime import RuntimeEmulator
 
 THROTTLED: Final = json.dumps(
@@ -120,7 +119,7 @@ def _failure_record(event: object, error: InvocationError) -> dict[str, Any]:
     }
 
 
-class ThrottlingProxy:
+class ThrottlingProxy(LocalServer):
     """In front of a DynamoDB engine: some requests are answered that there are too many. `with` it, it serves."""
 
     def __init__(self, url: str, dice: Dice, probability: float) -> None:
@@ -131,11 +130,7 @@ class ThrottlingProxy:
         self.probability = probability
         self._dice = dice
         self._engine = (address.hostname, address.port)
-        self._server = _Server(("127.0.0.1", 0), _handler_class(self))
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        super().__init__(_handler_class(self))
 
     def answer(self, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         self.requests += 1
@@ -149,28 +144,6 @@ class ThrottlingProxy:
             return response.status, dict(response.getheaders()), response.read()
         finally:
             connection.close()
-
-    def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=lambda: self._server.serve_forever(0.05), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed in the middle is meant to be; anything else is shown."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
 
 
 NOT_PASSED_ON: Final = frozenset({"connection", "content-length", "transfer-encoding", "date", "server"})
