@@ -33,7 +33,7 @@ from mcp_stateless.protocol import envelope, inbound, sse
 from mcp_stateless.protocol.envelope import Notification, Response
 from mcp_stateless.protocol.inbound import Accepted, Batch, Call, Refused
 from mcp_stateless.protocol.media import JSON, accepts, is_json
-from mcp_stateless.protocol.revisions import ASSUMED, REVISIONS, Wire
+from mcp_stateless.protocol.revisions import ASSUMED, Wire
 from mcp_stateless.protocol.sealing import Rejected
 from mcp_stateless.registry import Registry
 from mcp_stateless.results import failure
@@ -225,9 +225,8 @@ class Endpoint:
 
     def _is_poll(self, headers: Mapping[str, str]) -> bool:
         """A GET that asks for what became of a call. Without an id it asks for a stream that nobody can hold."""
-        revision = REVISIONS.get(headers.get(inbound.VERSION_HEADER, ""))
-        is_modern = revision is not None and revision.modern
-        return self._environment.desk is not None and bool(headers.get("last-event-id")) and not is_modern
+        has_id = self._environment.desk is not None and bool(headers.get("last-event-id"))
+        return has_id and not inbound.names_modern(headers)
 
     async def _polled(self, incoming: Incoming) -> Reply:
         desk, invocation = self._environment.desk, incoming.invocation

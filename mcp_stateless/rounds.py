@@ -7,20 +7,17 @@ what was recorded, and its seal ties it to the caller and to this very call, so 
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
 from typing import Final
 
 from mcp_stateless.errors import CannotAsk, InvalidParams, ToolError
 from mcp_stateless.exchange import Exchange
 from mcp_stateless.journal import Journal, Records
+from mcp_stateless.protocol.inbound import STATE_REFUSED, input_responses
 from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.protocol.sealing import MAKE_A_KEY, Rejected, seal, unseal
 from mcp_stateless.questions import Question
 
 PURPOSE: Final = "round"
-
-REFUSAL: Final = "Invalid params: the request state does not hold"
-"""What every state that does not open is answered with; why is in the log."""
 
 _ASKING: Final = ("tools/call", "prompts/get", "resources/read")
 """The methods whose result may be a question (2026-07-28, multi round-trip requests)."""
@@ -49,7 +46,7 @@ def open_journal(exchange: Exchange, can_detach: bool = False) -> Journal:
         return Journal(fresh(exchange), refusal=_not_here)
     if exchange.environment.keys is None:
         return Journal(fresh(exchange), refusal=_no_key, can_detach=can_detach)
-    offered = _answers(call.params)
+    offered = input_responses(call.params) if "inputResponses" in call.params else {}
     records = _unsealed(exchange) if "requestState" in call.params else fresh(exchange)
     return Journal(records, offered=offered, capabilities=call.client_capabilities, can_detach=can_detach)
 
@@ -72,13 +69,6 @@ def input_required(exchange: Exchange, journal: Journal, name: str, fingerprint:
 
 def fresh(exchange: Exchange) -> Records:
     return Records(call_id=exchange.environment.new_id(), started_at=exchange.environment.clock())
-
-
-def _answers(params: Mapping[str, object]) -> Mapping[str, object]:
-    answers = params.get("inputResponses", {})
-    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
-        raise InvalidParams('Invalid params: "inputResponses" must be an object whose values are objects')
-    return answers
 
 
 def _sealed(exchange: Exchange, records: Records, name: str) -> str:
@@ -108,7 +98,7 @@ def _unsealed(exchange: Exchange) -> Records:
         )
     except Rejected as reason:
         log.warning("request state refused, reference %s: %s", exchange.reference, reason)
-        raise InvalidParams(REFUSAL) from reason
+        raise InvalidParams(STATE_REFUSED) from reason
     return Records.from_json(json.loads(body))
 
 

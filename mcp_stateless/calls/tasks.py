@@ -15,7 +15,7 @@ from mcp_stateless.calls.record import CallRecord, State
 from mcp_stateless.calls.store import StoreMisconfigured, StoreUnavailable
 from mcp_stateless.errors import InternalError, InvalidParams, MissingClientCapability
 from mcp_stateless.principal import Principal
-from mcp_stateless.protocol.inbound import Call
+from mcp_stateless.protocol.inbound import Call, input_responses
 from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.protocol.sealing import Rejected, seal, unseal
 
@@ -57,9 +57,7 @@ async def get(desk: CallDesk, call: Call, principal: Principal) -> Wire:
 async def update(desk: CallDesk, call: Call, principal: Principal) -> Wire:
     """`tasks/update`: answers to questions, some or all of them; unknown, late and repeated ones are ignored."""
     call_id = _call_id(desk, call, principal)
-    answers = call.params.get("inputResponses")
-    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
-        raise InvalidParams('Invalid params: "inputResponses" must be an object whose values are objects')
+    answers = input_responses(call.params)
     try:
         for key, answer in answers.items():
             await desk.answer(call_id, key, {"result": answer})

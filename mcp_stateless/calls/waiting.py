@@ -16,6 +16,7 @@ from mcp_stateless.calls.store import Snapshot, StoreMisconfigured, StoreUnavail
 from mcp_stateless.calls.tickets import result_of, ticket
 from mcp_stateless.errors import InvalidParams, ToolError
 from mcp_stateless.principal import Principal
+from mcp_stateless.protocol.inbound import STATE_REFUSED, input_responses
 from mcp_stateless.protocol.revisions import Wire
 from mcp_stateless.protocol.sealing import Rejected, seal, unseal
 
@@ -58,16 +59,20 @@ async def next_round(
         body = unseal(desk.keys, PURPOSE, state, bound_to=(principal.key, tool), now=desk.clock(), max_bytes=256)
     except Rejected as reason:
         log.warning("request state refused: %s", reason)
-        raise InvalidParams("Invalid params: the request state does not hold") from reason
+        raise InvalidParams(STATE_REFUSED) from reason
     call_id, done = json.loads(body)
-    answers = params.get("inputResponses") or {}
-    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
-        raise InvalidParams('Invalid params: "inputResponses" must be an object whose values are objects')
+    answers = input_responses(params) if params.get("inputResponses") else {}
     return await _round(desk, call_id, tool, principal, done + 1, hold_s, answers)
 
 
 async def _round(
-    desk: CallDesk, call_id: str, tool: str, principal: Principal, number: int, hold_s: float, answers: Wire
+    desk: CallDesk,
+    call_id: str,
+    tool: str,
+    principal: Principal,
+    number: int,
+    hold_s: float,
+    answers: Mapping[str, Wire],
 ) -> Round:
     try:
         for key, answer in answers.items():

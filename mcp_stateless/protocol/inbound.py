@@ -25,7 +25,7 @@ from mcp_stateless.errors import (
     UnsupportedVersion,
 )
 from mcp_stateless.protocol.envelope import Notification, Request, RequestId, Response, read, readable_id
-from mcp_stateless.protocol.revisions import ASSUMED, REVISIONS, Revision, modern_names, newest_legacy
+from mcp_stateless.protocol.revisions import ASSUMED, REVISIONS, Revision, Wire, modern_names, newest_legacy
 
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
@@ -61,6 +61,9 @@ _NAME_MAY_BE_MISSING: Final = ("tasks/get", "tasks/update", "tasks/cancel")
 _MODERN_STATUS: Final[Mapping[int, int]] = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
 """HTTP status of errors that methods raise at 2026-07-28. All others are 200: a dual-era client that reads 400 with
 anything but these codes takes the server for a legacy one."""
+
+STATE_REFUSED: Final = "Invalid params: the request state does not hold"
+"""What every `requestState` that does not open is answered with, of whatever kind it is; why is in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ def route(value: object, headers: Mapping[str, str], served: Sequence[str]) -> I
         message = read(value)
         if isinstance(message, Request):
             return _call(message, headers, served)
-        if isinstance(message, Response) and _names_modern(headers):
+        if isinstance(message, Response) and names_modern(headers):
             raise InvalidRequest("Invalid request: clients do not post responses at this protocol version")
         return _accepted(message, headers, served)
     except ProtocolError as error:
@@ -167,7 +170,7 @@ def _call(request: Request, headers: Mapping[str, str], served: Sequence[str]) -
         return _modern(request, meta, headers, served)
     if request.method == "initialize":
         return _legacy(request, _handshake(request, served))
-    if _names_modern(headers) and headers[VERSION_HEADER] in served:
+    if names_modern(headers) and headers[VERSION_HEADER] in served:
         raise InvalidParams(f'Invalid params: "_meta" must carry {META_VERSION} and {META_CAPABILITIES}')
     return _legacy(request, _legacy_revision(headers, served))
 
@@ -267,7 +270,20 @@ def _log_level(meta: Mapping[str, object]) -> LogLevel | None:
     raise InvalidParams(f"Invalid params: the log level must be one of {', '.join(LOG_LEVELS)}")
 
 
-def _names_modern(headers: Mapping[str, str]) -> bool:
+def input_responses(params: Mapping[str, object]) -> Mapping[str, Wire]:
+    """The client's answers to questions, by key (2026-07-28).
+
+    Raises:
+        InvalidParams: they are missing, or not an object of objects.
+    """
+    answers = params.get("inputResponses")
+    if not isinstance(answers, dict) or not all(isinstance(answer, dict) for answer in answers.values()):
+        raise InvalidParams('Invalid params: "inputResponses" must be an object whose values are objects')
+    return answers
+
+
+def names_modern(headers: Mapping[str, str]) -> bool:
+    """Whether the version header names a revision of the modern era."""
     revision = REVISIONS.get(headers.get(VERSION_HEADER, ""))
     return revision is not None and revision.modern
 
