@@ -182,7 +182,7 @@ def test_a_worker_writes_progress_and_messages_while_the_tool_runs(deploy: Calla
             await ctx.report_progress(number, 2, f"at {number}")
             await ctx.info(number)
             await ctx.debug("not offered")
-            await world.until_asked("append", number)
+            await world.until_written(number)
             polls.append(await asyncio.to_thread(world.poll, polls[-1].last_id))
         return "done"
 

@@ -69,6 +69,8 @@ class WatchedStore:
         self.asked: list[str] = []
         self.created: list[str] = []
         """Ids of the calls that were taken in."""
+        self.batches = 0
+        """Log batches that were written."""
         self.before: Callable[[str], None] = lambda asked: None
         """Called first; what it raises is what the store raises."""
         self.slow: tuple[str, ...] = ()
@@ -87,6 +89,7 @@ class WatchedStore:
     async def append(self, call_id: str, attempt: int, number: int, messages: Sequence[Wire]) -> None:
         await self._note("append")
         await self._store.append(call_id, attempt, number, messages)
+        self.batches += 1
 
     async def read(self, call_id: str, after: int, now_ms: int) -> Snapshot | None:
         await self._note("read")
@@ -197,6 +200,12 @@ class World:
         """Wait until the store was asked something so many times; for tools, whose worker writes beside them."""
         async with asyncio.timeout(SECONDS):
             while self.store.asked.count(what) < times:
+                await asyncio.sleep(0.001)
+
+    async def until_written(self, batches: int) -> None:
+        """Wait until the store has so many log batches, and a poll can find them."""
+        async with asyncio.timeout(SECONDS):
+            while self.store.batches < batches:
                 await asyncio.sleep(0.001)
 
 
